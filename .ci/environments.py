@@ -1,8 +1,10 @@
-"""Whether MuJoCo survives an installation of the wheel: in fresh environments with the oldest and the newest release.
+"""Whether MuJoCo survives an installation of the wheel: in fresh environments with the
+oldest and the newest release.
 
-Each gets that MuJoCo first, then the wheel. No file of MuJoCo may change, no file may come to belong to two distributions,
-`pip check` must agree, MuJoCo must step, the simulated arm must be calibrated, and the golden run must give the golden
-calibration. Its digits and the loads of a URDF that older releases misread are the same in both.
+Each gets that MuJoCo first, then the wheel. No file of MuJoCo may change, no file may come to
+belong to two distributions, `pip check` must agree, MuJoCo must step, the simulated arm must be
+calibrated, and the golden run must give the golden calibration. Its digits and the loads of a URDF
+that older releases misread are the same in both.
 """
 
 import hashlib
@@ -35,7 +37,9 @@ print(mujoco.__version__, data.time)"""
 
 @dataclass(frozen=True)
 class Computed:
-    """Joints of the golden run's calibration, and loads of the URDF, as one environment computes them."""
+    """Joints of the golden run's calibration, and loads of the URDF, as one
+    environment computes them.
+    """
 
     joints: dict[str, Any]
     loads: dict[str, dict[str, Any]]
@@ -48,19 +52,32 @@ def main() -> None:
         ran(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
         (wheel,) = out.glob("*.whl")
         with ThreadPoolExecutor() as pool:
-            oldest, newest = pool.map(lambda item: tried(out / item[0], item[1], wheel), requirements().items())
-    require(oldest.joints == newest.joints, "the oldest and the newest MuJoCo give calibrations of different digits")
+            oldest, newest = pool.map(
+                lambda item: tried(out / item[0], item[1], wheel), requirements().items()
+            )
+    require(
+        oldest.joints == newest.joints,
+        "the oldest and the newest MuJoCo give calibrations of different digits",
+    )
     pairs = zip(numbers(oldest.loads), numbers(newest.loads), strict=True)
-    require(all(isclose(one, other, rel_tol=1e-9, abs_tol=1e-12) for one, other in pairs),
-            f"{URDF}: the oldest MuJoCo gives {oldest.loads}, the newest {newest.loads}")
+    require(
+        all(isclose(one, other, rel_tol=1e-9, abs_tol=1e-12) for one, other in pairs),
+        f"{URDF}: the oldest MuJoCo gives {oldest.loads}, the newest {newest.loads}",
+    )
     require_golden(newest.joints)
     print("environments: the golden run gives the golden calibration, the same digits in both")
 
 
 def requirements() -> dict[str, str]:
-    """What is installed before the wheel, by the name of the environment; the project states the oldest release."""
+    """What is installed before the wheel, by the name of the environment; the project
+    states the oldest release.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (oldest,) = [match[1] for one in project["dependencies"] if (match := re.fullmatch(r"mujoco>=([\d.]+)", one))]
+    (oldest,) = [
+        match[1]
+        for one in project["dependencies"]
+        if (match := re.fullmatch(r"mujoco>=([\d.]+)", one))
+    ]
     return {"oldest": f"mujoco=={oldest}", "newest": "mujoco"}
 
 
@@ -75,7 +92,9 @@ def tried(folder: Path, requirement: str, wheel: Path) -> Computed:
     require(bool(before), f"{requirement} brought no file")
     ran(*pip, str(wheel))
     after = mujoco_files(site)
-    changed = sorted(str(path) for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    changed = sorted(
+        str(path) for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+    )
     require(not changed, f"{requirement}: the installation of the wheel changed {changed}")
     twice = sorted(map(str, owned_twice(site) - shared))
     require(not twice, f"{requirement}: files belong to two distributions: {twice}")
@@ -83,14 +102,43 @@ def tried(folder: Path, requirement: str, wheel: Path) -> Computed:
     mujoco, _ = ran(python, "-c", STEP).split()
     stribeck = str(folder / "bin" / "stribeck")
     version = ran(stribeck, "--version").strip()
-    ran(stribeck, "calibrate", "lab6", "--joints", "j6", "--budget", "90s", "--out", str(folder / "j6"))
+    ran(
+        stribeck,
+        "calibrate",
+        "lab6",
+        "--joints",
+        "j6",
+        "--budget",
+        "90s",
+        "--out",
+        str(folder / "j6"),
+    )
     ran(stribeck, "fit", str(RUN), "--out", str(folder / "fit"))
-    loads = json.loads(ran(stribeck, "loads", str(URDF), "--q", "0.4,0.05", "--dq", "1,0.2", "--ddq", "2,3",
-                           "--json"))["loads"]
+    loads = json.loads(
+        ran(
+            stribeck,
+            "loads",
+            str(URDF),
+            "--q",
+            "0.4,0.05",
+            "--dq",
+            "1,0.2",
+            "--ddq",
+            "2,3",
+            "--json",
+        )
+    )["loads"]
     calibration = read(folder / "fit" / "calibration.toml")
-    require(calibration["fit"]["versions"]["mujoco"] == mujoco, "a calibration does not say the version of MuJoCo")
-    print(f"environments: {requirement}: {version} beside MuJoCo {mujoco}, {len(before)} of its files unchanged, "
-          f"{time.monotonic() - began:.0f} s", flush=True)
+    require(
+        calibration["fit"]["versions"]["mujoco"] == mujoco,
+        "a calibration does not say the version of MuJoCo",
+    )
+    print(
+        f"environments: {requirement}: {version} beside MuJoCo {mujoco}, {len(before)} of its "
+        "files unchanged, "
+        f"{time.monotonic() - began:.0f} s",
+        flush=True,
+    )
     return Computed(calibration["joints"], loads)
 
 
@@ -101,17 +149,28 @@ def installed(site: Path) -> Iterable[Distribution]:
 
 def files(distribution: Distribution) -> set[Path]:
     """Files that a distribution brought; compiled ones follow from them."""
-    return {Path(str(file.locate())).resolve() for file in distribution.files or () if file.suffix != ".pyc"}
+    return {
+        Path(str(file.locate())).resolve()
+        for file in distribution.files or ()
+        if file.suffix != ".pyc"
+    }
 
 
 def mujoco_files(site: Path) -> dict[Path, str]:
     """Digest of every file of MuJoCo's distributions."""
-    mine = {file for one in installed(site) if one.name.lower().startswith("mujoco") for file in files(one)}
+    mine = {
+        file
+        for one in installed(site)
+        if one.name.lower().startswith("mujoco")
+        for file in files(one)
+    }
     return {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in mine}
 
 
 def owned_twice(site: Path) -> set[Path]:
-    """Files that several distributions brought; MuJoCo 4 itself comes as several, two of which bring ``mujoco/__init__.py``."""
+    """Files that several distributions brought; MuJoCo 4 itself comes as several, two of which
+    bring ``mujoco/__init__.py``.
+    """
     seen: set[Path] = set()
     twice: set[Path] = set()
     for one in installed(site):
@@ -135,7 +194,10 @@ def require_golden(joints: dict[str, Any]) -> None:
     for name, golden in read(GOLDEN)["joints"].items():
         for parameter, stated in golden["parameters"].items():
             value = joints[name]["parameters"][parameter]["value"]
-            require(isclose(value, stated["value"], rel_tol=1e-4), f"{name}: {parameter} is {value}, not {stated['value']}")
+            require(
+                isclose(value, stated["value"], rel_tol=1e-4),
+                f"{name}: {parameter} is {value}, not {stated['value']}",
+            )
 
 
 def ran(*command: str, cwd: Path | None = None) -> str:

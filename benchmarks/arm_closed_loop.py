@@ -1,4 +1,6 @@
-"""Arms in closed loops: false alarms and power of the bias test for base parameters, and intervals after correction."""
+"""Arms in closed loops: false alarms and power of the bias test for base parameters, and
+intervals after correction.
+"""
 
 import argparse
 from dataclasses import dataclass, replace
@@ -17,7 +19,8 @@ from stribeck.ident.fit.points import Growth
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.model.regressor import inertial_parameters
 
-_NORMAL, _FAR = 1.96, 2.0       # half width in standard errors; error in half widths from which bias should be reported
+# half width in standard errors; error in half widths from which bias should be reported
+_NORMAL, _FAR = 1.96, 2.0
 _LAB6, _UR5 = (WrongModel(arm, 0, noise=0.02) for arm in ("lab6", "ur5"))
 
 
@@ -41,24 +44,49 @@ ROWS = (
     ArmRow("lab6, soft, pushed by 10 %", ArmLoop(_LAB6, bandwidth=20.0, push=0.1)),
     ArmRow("lab6, soft, pushed by 20 %", ArmLoop(_LAB6, bandwidth=20.0, push=0.2)),
     ArmRow("ur5, soft, pushed by 20 %", ArmLoop(_UR5, bandwidth=20.0, push=0.2)),
-    ArmRow("lab6, stiff, positions of 0.3 mrad step, 0.1 mrad noise", ArmLoop(_LAB6, encoder=3e-4, jitter=1e-4)),
-    ArmRow("ur5, stiff, positions of 0.3 mrad step, 0.1 mrad noise", ArmLoop(_UR5, encoder=3e-4, jitter=1e-4)))
+    ArmRow(
+        "lab6, stiff, positions of 0.3 mrad step, 0.1 mrad noise",
+        ArmLoop(_LAB6, encoder=3e-4, jitter=1e-4),
+    ),
+    ArmRow(
+        "ur5, stiff, positions of 0.3 mrad step, 0.1 mrad noise",
+        ArmLoop(_UR5, encoder=3e-4, jitter=1e-4),
+    ),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--logs", type=int, default=14, help="number of logs of each undisturbed loop")
-    parser.add_argument("--disturbed", type=int, default=7, help="number of logs of each disturbed loop")
+    parser.add_argument(
+        "--logs", type=int, default=14, help="number of logs of each undisturbed loop"
+    )
+    parser.add_argument(
+        "--disturbed", type=int, default=7, help="number of logs of each disturbed loop"
+    )
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged logs; stored logs are not judged again")
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        help="JSON lines file that stores judged logs; stored logs are not judged again",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge every log of every row."""
-    cases = [(row, seed) for seed in range(max(options.logs, options.disturbed)) for row in ROWS
-             if seed < (options.disturbed if row.disturbed else options.logs)]
+    cases = [
+        (row, seed)
+        for seed in range(max(options.logs, options.disturbed))
+        for row in ROWS
+        if seed < (options.disturbed if row.disturbed else options.logs)
+    ]
     found = judged_cases(cases, judged, options.jobs, options.kept)
-    figures = [{"name": row.name, **summary([one for of, one in zip(cases, found, strict=True) if of[0] == row])} for row in ROWS]
+    figures = [
+        {
+            "name": row.name,
+            **summary([one for of, one in zip(cases, found, strict=True) if of[0] == row]),
+        }
+        for row in ROWS
+    ]
     return {"rows": figures}, table(figures)
 
 
@@ -67,43 +95,85 @@ def judged(of: tuple[ArmRow, int]) -> dict[str, Any]:
     row, seed = of
     loop = replace(row.loop, case=replace(row.loop.case, seed=seed))
     model, true = loop.case.model, inertial_parameters(loop.case.truth)
-    fit, _ = fit_inertia(filtered([loop.recorded()], [model]), model, model.names, law="coulomb-viscous", growth=Growth("none"))
+    fit, _ = fit_inertia(
+        filtered([loop.recorded()], [model]),
+        model,
+        model.names,
+        law="coulomb-viscous",
+        growth=Growth("none"),
+    )
     rows, biased = fit.base.combination, fit.loop.verdict == BIASED
     contrasts = [fit.loop.contrasts[name] for name in fit.base.names]
     errors = np.sqrt(np.diag(rows @ fit.covariance @ rows.T))
-    before = np.array([(one.least_squares - value) * (one.wider if biased else 1.0) for one, value in
-                       zip(contrasts, rows @ true, strict=True)]) / errors
+    before = (
+        np.array(
+            [
+                (one.least_squares - value) * (one.wider if biased else 1.0)
+                for one, value in zip(contrasts, rows @ true, strict=True)
+            ]
+        )
+        / errors
+    )
     after = rows @ (inertial_parameters(model) + fit.change - true) / errors
-    return {"verdict": fit.loop.verdict, "named": bool(fit.loop.named), "before": before.tolist(), "after": after.tolist()}
+    return {
+        "verdict": fit.loop.verdict,
+        "named": bool(fit.loop.named),
+        "before": before.tolist(),
+        "after": after.tolist(),
+    }
 
 
 def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures of a row."""
     far = [bool(np.any(np.abs(one["before"]) > _FAR * _NORMAL)) for one in found]
-    out = {"logs": len(found), "named": sum(one["named"] for one in found),
-           "corrected": sum(one["verdict"] == BIASED for one in found),
-           "untested": sum(one["verdict"] == UNTESTED for one in found), "far": sum(far),
-           "far_named": sum(one["named"] for one, so in zip(found, far, strict=True) if so)}
+    out = {
+        "logs": len(found),
+        "named": sum(one["named"] for one in found),
+        "corrected": sum(one["verdict"] == BIASED for one in found),
+        "untested": sum(one["verdict"] == UNTESTED for one in found),
+        "far": sum(far),
+        "far_named": sum(one["named"] for one, so in zip(found, far, strict=True) if so),
+    }
     for when in ("before", "after"):
         errors = np.concatenate([one[when] for one in found])
-        out[when] = (100.0 * float(np.mean(np.abs(errors) <= _NORMAL)), float(np.sqrt(np.mean(errors**2))), len(errors))
+        out[when] = (
+            100.0 * float(np.mean(np.abs(errors) <= _NORMAL)),
+            float(np.sqrt(np.mean(errors**2))),
+            len(errors),
+        )
     return out
 
 
 def table(figures: list[dict[str, Any]]) -> str:
     """Return the table with one row for each loop."""
-    lines = ["Masses, centres of mass and inertias deviate by up to 30 % from the model. MuJoCo moves the true arm along "
-             "four sines for 40 s. Each joint has a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 rad/s). \"Pushed\": "
-             "an unknown torque below 20 Hz acts on each joint; its size is in per cent of Coulomb friction. Torques have "
-             "noise of 2 %. Base parameters are fitted with `--inertia fit`. The test has a level of 1 % for all base "
-             "parameters together. Error: root mean square in standard errors.", "",
-             "| loop | logs | bias reported, % (95 % interval) | corrected, % | not tested | least squares wrong by over two "
-             "half widths: reported | least squares: covered %, error | calibration: covered %, error |", "|" + "---|" * 8]
+    lines = [
+        "Masses, centres of mass and inertias deviate by up to 30 % from the model. MuJoCo moves "
+        "the true arm along "
+        "four sines for 40 s. Each joint has a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 "
+        'rad/s). "Pushed": '
+        "an unknown torque below 20 Hz acts on each joint; its size is in per cent of Coulomb "
+        "friction. Torques have "
+        "noise of 2 %. Base parameters are fitted with `--inertia fit`. The test has a level of 1 "
+        "% for all base "
+        "parameters together. Error: root mean square in standard errors.",
+        "",
+        "| loop | logs | bias reported, % (95 % interval) | corrected, % | not tested | least "
+        "squares wrong by over two "
+        "half widths: reported | least squares: covered %, error | calibration: covered %, error |",
+        "|" + "---|" * 8,
+    ]
     for row in figures:
         low, high = interval(row["named"], row["logs"])
         corrected = 100.0 * row["corrected"] / row["logs"]
-        cells = [f"{row[when][0]:.1f} of {row[when][2]}, {row[when][1]:.2f}" for when in ("before", "after")]
-        lines.append(f"| {row['name']} | {row['logs']} | {100.0 * row['named'] / row['logs']:.1f} ({100.0 * low:.1f} to "
-                     f"{100.0 * high:.1f}) | {corrected:.1f} | {row['untested']} | {row['far_named']} of {row['far']} "
-                     f"| {cells[0]} | {cells[1]} |")
+        cells = [
+            f"{row[when][0]:.1f} of {row[when][2]}, {row[when][1]:.2f}"
+            for when in ("before", "after")
+        ]
+        lines.append(
+            f"| {row['name']} | {row['logs']} | {100.0 * row['named'] / row['logs']:.1f} "
+            f"({100.0 * low:.1f} to "
+            f"{100.0 * high:.1f}) | {corrected:.1f} | {row['untested']} | {row['far_named']} of "
+            f"{row['far']} "
+            f"| {cells[0]} | {cells[1]} |"
+        )
     return "\n".join(lines)

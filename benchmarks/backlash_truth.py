@@ -1,7 +1,9 @@
-"""Joints with play: motor, gap and link integrated in fine steps of time, independent of `stribeck.ident.backlash`.
+"""Joints with play: motor, gap and link integrated in fine steps of time, independent of
+`stribeck.ident.backlash`.
 
-The drive's velocity loop moves the motor, not a given motion: motor and link exchange momentum, as in the real gear. Dry friction
-of both bodies is Moreau's projection, or bristles (LuGre) at the motor. Many joints are integrated side by side.
+The drive's velocity loop moves the motor, not a given motion: motor and link exchange momentum, as
+in the real gear. Dry friction of both bodies is Moreau's projection, or bristles (LuGre) at the
+motor. Many joints are integrated side by side.
 """
 
 from collections.abc import Sequence
@@ -10,13 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 Array = np.ndarray
-DT = 5e-5               # s
+DT = 5e-5  # s
 GRAVITY = 9.81
 
 
 @dataclass(frozen=True)
 class Geared:
-    """One joint: inertias of motor and link [kg·m²], friction of both [N·m], gear, gravity m g l [N·m], and its signals."""
+    """One joint: inertias of motor and link [kg·m²], friction of both [N·m], gear, gravity m g
+    l [N·m], and its signals.
+    """
 
     play: float = 3e-3
     stiffness: float = 2e4
@@ -26,9 +30,10 @@ class Geared:
     motor_friction: float = 3.0
     link_friction: float = 1.0
     viscous: float = 4.0
-    gravity: float = 0.0            # amplitude of the gravity torque
-    centre: float = 0.0             # position where gravity is zero [rad]
-    bristles: float = 0.0           # presliding distance of the motor's friction [rad]; 0: Coulomb friction
+    gravity: float = 0.0  # amplitude of the gravity torque
+    centre: float = 0.0  # position where gravity is zero [rad]
+    # presliding distance of the motor's friction [rad]; 0: Coulomb friction
+    bristles: float = 0.0
     encoder: float = 2e-5
     link_encoder: float = 2e-5
     noise: float = 0.1
@@ -60,7 +65,9 @@ class Record:
 
 
 def reference(joint: Geared, t: Array) -> Array:
-    """Velocity of round trips with trapezoids of several speeds, and positions from their integral [rad/s]."""
+    """Velocity of round trips with trapezoids of several speeds, and positions
+    from their integral [rad/s].
+    """
     rng = np.random.default_rng(joint.seed + 77)
     w, at, sign, k = np.zeros(len(t)), 0.5, 1.0, 0
     sizes = np.array([1.0, 0.4, 0.15])
@@ -86,9 +93,25 @@ def records(joints: Sequence[Geared], seconds: float = 20.0, rate: float = 500.0
         return np.array([getattr(one, key) for one in joints], dtype=float)
 
     t = np.arange(steps) * DT
-    target = np.array([reference(one, t[::10]) for one in joints]).repeat(10, axis=1)[:, :steps].T.copy()
-    b, K, D, B, J, fm, fl, kv, G, c, h = map(of, ("play", "stiffness", "damping", "motor", "link", "motor_friction",
-                                                  "link_friction", "viscous", "gravity", "centre", "bristles"))
+    target = (
+        np.array([reference(one, t[::10]) for one in joints]).repeat(10, axis=1)[:, :steps].T.copy()
+    )
+    b, K, D, B, J, fm, fl, kv, G, c, h = map(
+        of,
+        (
+            "play",
+            "stiffness",
+            "damping",
+            "motor",
+            "link",
+            "motor_friction",
+            "link_friction",
+            "viscous",
+            "gravity",
+            "centre",
+            "bristles",
+        ),
+    )
     kp = 2.0 * np.pi * 25.0 * (B + J)
     ki = kp * 2.0 * np.pi * 6.0 * DT
     half, bristled = 0.5 * b, h > 0.0
@@ -122,8 +145,17 @@ def records(joints: Sequence[Geared], seconds: float = 20.0, rate: float = 500.0
     for j, one in enumerate(joints):
         rng = np.random.default_rng(one.seed)
         seen = _stepped(out[:, 0, j], one.encoder)
-        logs.append(Record(stamps, seen, _stepped(out[:, 1, j] + rng.uniform(-0.01, 0.01), one.link_encoder),
-                           out[:, 2, j] + one.noise * rng.standard_normal(len(out)), one.load(seen), one.slope(seen), one.link))
+        logs.append(
+            Record(
+                stamps,
+                seen,
+                _stepped(out[:, 1, j] + rng.uniform(-0.01, 0.01), one.link_encoder),
+                out[:, 2, j] + one.noise * rng.standard_normal(len(out)),
+                one.load(seen),
+                one.slope(seen),
+                one.link,
+            )
+        )
     return logs
 
 

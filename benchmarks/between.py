@@ -1,4 +1,6 @@
-"""Disturbed connection between computer and drives: a bus or serial line loses, delays, doubles, swaps or damages frames."""
+"""Disturbed connection between computer and drives: a bus or serial line loses, delays,
+doubles, swaps or damages frames.
+"""
 
 import heapq
 import time
@@ -15,16 +17,24 @@ from serial.urlhandler import protocol_socket
 from stribeck.drivers.emulators import dynamixel
 from stribeck.drivers.emulators.servo_line import TcpLine
 
-LOST = 0.01                 # part of the frames that is lost,
-DELAYED = 0.05              # delayed, together with all later frames,
-DOUBLED = 0.05              # sent twice,
-SWAPPED = 0.05              # overtaken by the next frame;
-DAMAGED = 0.01              # fraction of the replies that is damaged
-DELAY = 0.008               # s, the longest delay
-_OVERTAKEN = 0.005          # s; a held frame is sent after this time even if no other frame overtakes it
-_POLL = 0.001               # s; interval at which waiting frames are checked
+LOST = 0.01  # part of the frames that is lost,
+DELAYED = 0.05  # delayed, together with all later frames,
+DOUBLED = 0.05  # sent twice,
+SWAPPED = 0.05  # overtaken by the next frame;
+DAMAGED = 0.01  # fraction of the replies that is damaged
+DELAY = 0.008  # s, the longest delay
+# s; a held frame is sent after this time even if no other frame overtakes it
+_OVERTAKEN = 0.005
+_POLL = 0.001  # s; interval at which waiting frames are checked
 
-WIRES = ("frames lost", "frames delayed", "frames doubled", "frames swapped", "replies damaged", "cable out")
+WIRES = (
+    "frames lost",
+    "frames delayed",
+    "frames doubled",
+    "frames swapped",
+    "replies damaged",
+    "cable out",
+)
 
 
 class Way:
@@ -44,13 +54,19 @@ class Way:
         Seed of the random choice of frames.
     """
 
-    def __init__(self, fault: str, begins: Callable[[], float], replies: bool, damage: Callable[[Any, np.random.Generator], Any],
-                 seed: int) -> None:
+    def __init__(
+        self,
+        fault: str,
+        begins: Callable[[], float],
+        replies: bool,
+        damage: Callable[[Any, np.random.Generator], Any],
+        seed: int,
+    ) -> None:
         self._fault, self._begins, self._replies, self._damage = fault, begins, replies, damage
         self._rng = np.random.default_rng(seed)
         self._waiting: list[tuple[float, int, Any]] = []
         self._held: tuple[float, Any] | None = None
-        self._last = 0.0            # delivery time of the last frame that keeps its order
+        self._last = 0.0  # delivery time of the last frame that keeps its order
         self._number = 0
 
     def put(self, frame: Any) -> None:
@@ -104,8 +120,11 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
 
 def damaged_message(message: can.Message, rng: np.random.Generator) -> can.Message:
     """Return a frame with the same identifier and damaged data."""
-    return can.Message(arbitration_id=message.arbitration_id, data=damaged(bytes(message.data), rng)[:8],
-                       is_extended_id=message.is_extended_id)
+    return can.Message(
+        arbitration_id=message.arbitration_id,
+        data=damaged(bytes(message.data), rng)[:8],
+        is_extended_id=message.is_extended_id,
+    )
 
 
 class SpoiledBus(UdpMulticastBus):
@@ -117,7 +136,10 @@ class SpoiledBus(UdpMulticastBus):
 
     def __init__(self, *arguments: Any, **keys: Any) -> None:
         begins = type(self).begins
-        self._ways = [Way(self.fault, begins, replies, damaged_message, self.seed + replies) for replies in (False, True)]
+        self._ways = [
+            Way(self.fault, begins, replies, damaged_message, self.seed + replies)
+            for replies in (False, True)
+        ]
         super().__init__(*arguments, **keys)
 
     def send(self, msg: can.Message, timeout: float | None = None) -> None:
@@ -159,7 +181,7 @@ class BrokenBus(UdpMulticastBus):
         return super()._recv_internal(timeout)
 
 
-_HEADER = b"\xff\xff\xfd\x00"         # header of a Dynamixel packet
+_HEADER = b"\xff\xff\xfd\x00"  # header of a Dynamixel packet
 
 
 def packets(data: bytes) -> list[bytes]:
@@ -177,8 +199,10 @@ class SpoiledLine(TcpLine):
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self._asked, self._told = (Way(self.fault, type(self).begins, replies, self._damage, self.seed + replies)
-                                   for replies in (False, True))
+        self._asked, self._told = (
+            Way(self.fault, type(self).begins, replies, self._damage, self.seed + replies)
+            for replies in (False, True)
+        )
         self._buffer = bytearray()
         self._answer: Callable[[bytes], None] = lambda data: None
 
@@ -233,7 +257,7 @@ def spoil_frames(fault: str, begins: Callable[[], float], seed: int) -> None:
     for end in (SpoiledBus, SpoiledLine):
         end.fault, end.begins, end.seed = fault, staticmethod(begins), seed
     BACKENDS["udp_multicast"] = (__name__, "SpoiledBus")
-    dynamixel.TcpLine = SpoiledLine         # type: ignore[misc]
+    dynamixel.TcpLine = SpoiledLine  # type: ignore[misc]
 
 
 def break_bus(begins: Callable[[], float]) -> None:

@@ -1,11 +1,14 @@
-"""Truths of the benchmark `choice`: curves of friction over speed with their prior, speeds, orders and noise.
+"""Truths of the benchmark `choice`: curves of friction over speed with their prior,
+speeds, orders and noise.
 
-The formulae are written here and do not use the package. Speeds are relative to the fastest speed. A truth is
+The formulae are written here and do not use the package. Speeds are relative to the
+fastest speed. A truth is
 
     friction = C + D fade(speed) + K rise(speed)
 
-with the shapes `fade` and `rise` of a family; `rise` is 1 at the fastest speed. `Family.log_prior` is the density from which
-`Family.draw` draws, so `choice_oracle` knows the distribution of the truths.
+with the shapes `fade` and `rise` of a family; `rise` is 1 at the fastest speed.
+`Family.log_prior` is the density from which `Family.draw` draws, so `choice_oracle` knows the
+distribution of the truths.
 """
 
 from collections.abc import Callable
@@ -14,11 +17,12 @@ from itertools import product
 
 import numpy as np
 
-LEVEL = (2.0, 8.0)              # N·m; range of Coulomb friction, uniform in the logarithm
-FASTEST = 1.2                   # rad/s
-DRIFT = 0.03                    # standard deviation of friction's growth from the first to the last round trip
-SERIAL = 0.5                    # correlation of successive round trips
-SPEEDS, NOISES = (12, 36), (0.01, 0.03)         # noise as a fraction of Coulomb friction
+LEVEL = (2.0, 8.0)  # N·m; range of Coulomb friction, uniform in the logarithm
+FASTEST = 1.2  # rad/s
+# standard deviation of friction's growth from the first to the last round trip
+DRIFT = 0.03
+SERIAL = 0.5  # correlation of successive round trips
+SPEEDS, NOISES = (12, 36), (0.01, 0.03)  # noise as a fraction of Coulomb friction
 KINDS, ORDERS = ("white", "drift", "AR(1)"), ("random", "ascending", "descending")
 
 
@@ -30,19 +34,21 @@ class Family:
     ----------
     name : str
     rise : callable
-        ``rise(speed, shape)``: friction that grows with speed; shapes have as many columns as `box` has rows.
+        ``rise(speed, shape)``: friction that grows with speed; shapes have as many
+        columns as `box` has rows.
     box : tuple of (float, float)
-        Range of each number of the shape. The prior is uniform, except for the velocity at which an excess fades.
+        Range of each number of the shape. The prior is uniform, except for the velocity
+        at which an excess fades.
     growth : tuple of float
         Range of K / C; uniform prior.
     exponents : tuple of float
-        Exponents of the fading excess, with equal probability; an empty tuple means no excess. The velocity is then the first
-        number of the shape.
+        Exponents of the fading excess, with equal probability; an empty tuple means no excess. The
+        velocity is then the first number of the shape.
     drop : tuple of float
         Range of D / C; uniform prior.
     ratio : tuple of float, optional
-        Range of K w / D with the velocity w at which the excess fades; uniform prior. Without it, log w is uniform within its
-        box, and independent of K and D.
+        Range of K w / D with the velocity w at which the excess fades; uniform prior. Without it,
+        log w is uniform within its box, and independent of K and D.
     """
 
     name: str
@@ -54,15 +60,19 @@ class Family:
     ratio: tuple[float, float] | None = None
 
     def columns(self, speed: np.ndarray, shape: np.ndarray, exponent: float | None) -> np.ndarray:
-        """Regression columns of C, of D if there is an excess, and of K, for n shapes: (n, N, p)."""
+        """Regression columns of C, of D if there is an excess, and of
+        K, for n shapes: (n, N, p).
+        """
         rise = self.rise(speed, shape)
         parts = [np.ones_like(rise), rise]
         if exponent is not None:
-            parts.insert(1, np.exp(-(speed / shape[:, :1]) ** exponent))
+            parts.insert(1, np.exp(-((speed / shape[:, :1]) ** exponent)))
         return np.stack(parts, axis=-1)
 
     def log_prior(self, shape: np.ndarray, beta: np.ndarray) -> np.ndarray:
-        """Logarithm of the density of shapes (n, 1, s) and parameters (n, m, p), without a constant per exponent."""
+        """Logarithm of the density of shapes (n, 1, s) and parameters (n, m, p),
+        without a constant per exponent.
+        """
         level, growth = beta[..., 0], beta[..., -1] / beta[..., 0]
         inside = _within(level, LEVEL) & _within(growth, self.growth)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -76,7 +86,7 @@ class Family:
                     log += np.log(growth / drop) - np.log(np.ptp(self.ratio))
                 else:
                     log += -np.log(shape[..., 0]) - np.log(np.log(self.box[0][1] / self.box[0][0]))
-        for low, high in self.box[1 if self.exponents else 0:]:
+        for low, high in self.box[1 if self.exponents else 0 :]:
             log -= np.log(high - low)
         return np.where(inside, log, -np.inf)
 
@@ -87,13 +97,19 @@ class Family:
         if not self.exponents:
             return Truth(self, np.array([level, growth * level]), shape, None)
         drop, exponent = rng.uniform(*self.drop), float(rng.choice(self.exponents))
-        shape[0] = rng.uniform(*self.ratio) * drop / growth if self.ratio else np.exp(rng.uniform(*np.log(self.box[0])))
+        shape[0] = (
+            rng.uniform(*self.ratio) * drop / growth
+            if self.ratio
+            else np.exp(rng.uniform(*np.log(self.box[0])))
+        )
         return Truth(self, level * np.array([1.0, drop, growth]), shape, exponent)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """A curve of a family: parameters C, D if there is an excess, and K [N·m]; the shape; and the exponent of the excess."""
+    """A curve of a family: parameters C, D if there is an excess, and K [N·m]; the shape; and
+    the exponent of the excess.
+    """
 
     family: Family
     beta: np.ndarray
@@ -112,7 +128,9 @@ class Truth:
 
     def friction(self, w: np.ndarray) -> np.ndarray:
         """Friction without noise at speeds [rad/s]."""
-        return np.asarray(self.family.columns(w / FASTEST, self.shape[None], self.exponent)[0] @ self.beta)
+        return np.asarray(
+            self.family.columns(w / FASTEST, self.shape[None], self.exponent)[0] @ self.beta
+        )
 
 
 def _within(values: np.ndarray, ends: tuple[float, float]) -> np.ndarray:
@@ -131,7 +149,7 @@ def _kink(speed: np.ndarray, shape: np.ndarray) -> np.ndarray:
     return np.maximum(0.0, speed - shape[:, :1]) / (1.0 - shape[:, :1])
 
 
-_ROUND = 0.08                   # width of a rounded kink, as a fraction of the fastest speed
+_ROUND = 0.08  # width of a rounded kink, as a fraction of the fastest speed
 
 
 def _rounded(speed: np.ndarray, shape: np.ndarray) -> np.ndarray:
@@ -165,32 +183,68 @@ class Mix:
         return np.linspace(np.sqrt(self.slowest), 1.0, count) ** 2
 
 
-_FADES = ((0.2 * 0.05 / 1.5, 1.5 * 0.4 / 0.5),)         # range that follows from drop, ratio and growth
-FIRST = Mix("first", (
-    Family("Coulomb-viscous", _linear),
-    *(Family(f"Stribeck, exponent {exponent:g}", _linear, _FADES, exponents=(exponent,), drop=(0.05, 0.4), ratio=(0.2, 1.5))
-      for exponent in (0.6, 1.0, 2.0)),
-    Family("viscous power", _power, ((0.6, 1.0),)),
-    Family("kink", _kink, ((0.2, 0.7),))))
-SHIFTED = Mix("shifted", (
-    Family("Coulomb-viscous", _linear, growth=(0.1, 0.8)),
-    Family("Stribeck", _linear, ((0.02, 0.2),), (0.2, 2.5), (0.8, 1.4, 3.0), (0.1, 0.6)),
-    Family("Stribeck, viscous power", _bent, ((0.02, 0.2), (0.6, 0.9)), (0.2, 2.5), (2.0,), (0.1, 0.6)),
-    Family("viscous power", _power, ((0.5, 1.8),), (0.3, 2.5)),
-    Family("saturating", _saturating, ((0.1, 1.0),), (0.3, 1.5)),
-    Family("rounded kink", _rounded, ((0.15, 0.6),), (0.3, 2.0))), 1.0 / 60.0, "square", ("random",))
+# range that follows from drop, ratio and growth
+_FADES = ((0.2 * 0.05 / 1.5, 1.5 * 0.4 / 0.5),)
+FIRST = Mix(
+    "first",
+    (
+        Family("Coulomb-viscous", _linear),
+        *(
+            Family(
+                f"Stribeck, exponent {exponent:g}",
+                _linear,
+                _FADES,
+                exponents=(exponent,),
+                drop=(0.05, 0.4),
+                ratio=(0.2, 1.5),
+            )
+            for exponent in (0.6, 1.0, 2.0)
+        ),
+        Family("viscous power", _power, ((0.6, 1.0),)),
+        Family("kink", _kink, ((0.2, 0.7),)),
+    ),
+)
+SHIFTED = Mix(
+    "shifted",
+    (
+        Family("Coulomb-viscous", _linear, growth=(0.1, 0.8)),
+        Family("Stribeck", _linear, ((0.02, 0.2),), (0.2, 2.5), (0.8, 1.4, 3.0), (0.1, 0.6)),
+        Family(
+            "Stribeck, viscous power",
+            _bent,
+            ((0.02, 0.2), (0.6, 0.9)),
+            (0.2, 2.5),
+            (2.0,),
+            (0.1, 0.6),
+        ),
+        Family("viscous power", _power, ((0.5, 1.8),), (0.3, 2.5)),
+        Family("saturating", _saturating, ((0.1, 1.0),), (0.3, 1.5)),
+        Family("rounded kink", _rounded, ((0.15, 0.6),), (0.3, 2.0)),
+    ),
+    1.0 / 60.0,
+    "square",
+    ("random",),
+)
 MIXES = {mix.name: mix for mix in (FIRST, SHIFTED)}
 
 
 def drop_of(part: float, ratio: float, exponent: float, growth: float = 0.72) -> Truth:
-    """Truth of the first mix with 5 N·m of Coulomb friction, the given drop, and the given ratio K w / D."""
+    """Truth of the first mix with 5 N·m of Coulomb friction, the given drop,
+    and the given ratio K w / D.
+    """
     family = next(one for one in FIRST.families if one.exponents == (exponent,))
-    return Truth(family, 5.0 * np.array([1.0, part, growth]), np.array([ratio * part / growth]), exponent)
+    return Truth(
+        family, 5.0 * np.array([1.0, part, growth]), np.array([ratio * part / growth]), exponent
+    )
 
 
 def kink_at(knee: float, slope: float = 0.72) -> Truth:
-    """Truth of the first mix with 5 N·m up to a fraction of the fastest speed, and the given slope above this speed."""
-    return Truth(FIRST.families[-1], 5.0 * np.array([1.0, slope * (1.0 - knee)]), np.array([knee]), None)
+    """Truth of the first mix with 5 N·m up to a fraction of the fastest speed, and the
+    given slope above this speed.
+    """
+    return Truth(
+        FIRST.families[-1], 5.0 * np.array([1.0, slope * (1.0 - knee)]), np.array([knee]), None
+    )
 
 
 @dataclass(frozen=True)

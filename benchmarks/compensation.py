@@ -1,8 +1,10 @@
-"""Tracking error of slow motion under a torque controller, with three kinds of friction feed-forward.
+"""Tracking error of slow motion under a torque controller, with three kinds
+of friction feed-forward.
 
-All joints follow sines about home in torque mode, at speeds in the range of the Stribeck effect. The torque is the sum of the
-rigid-body torque of the reference motion, a soft proportional-derivative loop, and the friction feed-forward at the reference
-velocity: none, constant and viscous friction as in a simulator, or the identified law.
+All joints follow sines about home in torque mode, at speeds in the range of the Stribeck effect.
+The torque is the sum of the rigid-body torque of the reference motion, a soft
+proportional-derivative loop, and the friction feed-forward at the reference velocity: none,
+constant and viscous friction as in a simulator, or the identified law.
 """
 
 import argparse
@@ -26,9 +28,9 @@ from stribeck.ident.export.approximation import approximate
 from stribeck.ident.model.dynamics import mass_matrix
 
 SPEEDS = (0.02, 0.05, 0.2)
-_AMPLITUDE = 0.1        # rad
-_SWINGS = 1.5           # number of swings; the last full swing is judged
-_LOOP = 3.0             # Hz; bandwidth of the feedback controller
+_AMPLITUDE = 0.1  # rad
+_SWINGS = 1.5  # number of swings; the last full swing is judged
+_LOOP = 3.0  # Hz; bandwidth of the feedback controller
 
 Friction = Callable[[Array, Array, Array], Array]
 
@@ -66,8 +68,23 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Calibrate, follow, tabulate."""
     with tempfile.TemporaryDirectory() as folder:
         campaign = Path(folder) / "campaign"
-        subprocess.run([sys.executable, "-m", "stribeck", "calibrate", options.arm, "--seed", str(options.seed), "--out",
-                        str(campaign)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "stribeck",
+                "calibrate",
+                options.arm,
+                "--seed",
+                str(options.seed),
+                "--out",
+                str(campaign),
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ},
+        )
         calibration = Calibration.load(campaign)
         return _table(options.arm, calibration)
 
@@ -75,12 +92,17 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 def _table(arm: str, calibration: Calibration) -> tuple[dict[str, Any], str]:
     ways = told(calibration)
     figures: dict[str, Any] = {}
-    rows = [f"| rms error, mrad | {' | '.join(calibration.names)} |", "|---" * (1 + len(calibration.names)) + "|"]
+    rows = [
+        f"| rms error, mrad | {' | '.join(calibration.names)} |",
+        "|---" * (1 + len(calibration.names)) + "|",
+    ]
     for speed in SPEEDS:
         for way, friction in ways.items():
             rms = 1e3 * follow(arm, calibration, friction, speed).rms
             figures[f"{way} at {speed:g} rad/s"] = rms.tolist()
-            rows.append(f"| up to {speed:g} rad/s, {way} | {' | '.join(f'{value:.2f}' for value in rms)} |")
+            rows.append(
+                f"| up to {speed:g} rad/s, {way} | {' | '.join(f'{value:.2f}' for value in rms)} |"
+            )
     return figures, "\n".join(rows)
 
 
@@ -88,13 +110,19 @@ def told(calibration: Calibration) -> dict[str, Friction]:
     """Kinds of friction feed-forward, each a function of (q, dq, ddq) with shape (n,)."""
     near = [approximate(joint) for joint in calibration.joints.values()]
     constant, viscous = np.array([(one.friction, one.damping) for one in near]).T
-    return {"no friction": lambda q, dq, ddq: np.zeros(len(q)),
-            "constant and viscous": lambda q, dq, ddq: constant * np.sign(dq) + viscous * dq,
-            "Feedforward": Feedforward(calibration.mechanism, calibration)}
+    return {
+        "no friction": lambda q, dq, ddq: np.zeros(len(q)),
+        "constant and viscous": lambda q, dq, ddq: constant * np.sign(dq) + viscous * dq,
+        "Feedforward": Feedforward(calibration.mechanism, calibration),
+    }
 
 
-def follow(arm: str, calibration: Calibration, friction: Friction, speed: float, seed: int = 7) -> Tracked:
-    """Follow slow sines with all joints of a simulated arm; `speed` is the largest speed [rad/s], `seed` that of the noise."""
+def follow(
+    arm: str, calibration: Calibration, friction: Friction, speed: float, seed: int = 7
+) -> Tracked:
+    """Follow slow sines with all joints of a simulated arm; `speed` is the largest speed [rad/s],
+    `seed` that of the noise.
+    """
     file, mechanism = load_arm(arm), calibration.mechanism
     device, rigid = SimulatedArm(file, seed), Feedforward(mechanism, calibration).rigid
     home, n = np.array(file.home(mechanism)), mechanism.n
@@ -104,13 +132,15 @@ def follow(arm: str, calibration: Calibration, friction: Friction, speed: float,
     rate = speed / _AMPLITUDE
     t = np.arange(int(_SWINGS * 2.0 * np.pi / rate * device.rate)) / device.rate
     sine, cosine = np.sin(rate * t), np.cos(rate * t)
-    wanted = home + _AMPLITUDE * (1.0 - cosine)[:, None] * np.ones(n)       # starts at rest
+    wanted = home + _AMPLITUDE * (1.0 - cosine)[:, None] * np.ones(n)  # starts at rest
     error, torque_mode = np.empty_like(wanted), ("torque",) * n
     device.enable()
     sample = device.step(Command(np.zeros(n)))
     for k in range(len(t)):
         q, dq, ddq = wanted[k], np.full(n, speed * sine[k]), np.full(n, speed * rate * cosine[k])
-        torque = rigid(q, dq, ddq) + friction(q, dq, ddq) + kp * (q - sample.q) + kd * (dq - sample.dq)
+        torque = (
+            rigid(q, dq, ddq) + friction(q, dq, ddq) + kp * (q - sample.q) + kd * (dq - sample.dq)
+        )
         sample = device.step(Command(dq, torque, torque_mode))
         error[k] = q - sample.q
     return Tracked(t, wanted, error)
@@ -119,4 +149,6 @@ def follow(arm: str, calibration: Calibration, friction: Friction, speed: float,
 def rotors(file: ArmFile, names: tuple[str, ...]) -> Array:
     """Rotor inertia at the joint, shape (n,) [kg·m²]."""
     tables = [file.joints[name] for name in names]
-    return np.array([(table.rotor_inertia or 0.0) * (table.gear_ratio or 1.0) ** 2 for table in tables])
+    return np.array(
+        [(table.rotor_inertia or 0.0) * (table.gear_ratio or 1.0) ** 2 for table in tables]
+    )

@@ -22,8 +22,8 @@ from stribeck.ident.export.descriptions.mujoco_joint import HARD
 from stribeck.ident.export.formats import export
 from stribeck.mujoco import attach
 
-ARMATURE = 0.1          # kg·m² of each joint
-STILL = 1e-9            # rad/s
+ARMATURE = 0.1  # kg·m² of each joint
+STILL = 1e-9  # rad/s
 
 
 class Simulation(Protocol):
@@ -39,18 +39,26 @@ class Simulation(Protocol):
         """Return positions and velocities."""
 
     def surplus(self, mass: Array, dq: Array) -> Array:
-        """Return the torque that accelerates the joints, after a step that began with velocities `dq`."""
+        """Return the torque that accelerates the joints, after a step that
+        began with velocities `dq`.
+        """
 
 
 class Stepped(ABC):
-    """The torque that accelerates joints, from the change of velocity over a step with implicit damping."""
+    """The torque that accelerates joints, from the change of velocity over a
+    step with implicit damping.
+    """
 
     dt: float
     damping: Array | float = 0.0
 
     def surplus(self, mass: Array, dq: Array) -> Array:
         """See `Simulation`."""
-        return np.asarray((mass + self.dt * np.diag(np.broadcast_to(self.damping, 6))) @ (self.motion()[1] - dq) / self.dt)
+        return np.asarray(
+            (mass + self.dt * np.diag(np.broadcast_to(self.damping, 6)))
+            @ (self.motion()[1] - dq)
+            / self.dt
+        )
 
     @abstractmethod
     def motion(self) -> tuple[Array, Array]:
@@ -98,7 +106,9 @@ def installed(package: str) -> str:
 
 
 def described(made: Calibration, dt: float, elements: bool = False) -> str:
-    """Return an MJCF with time step and rotors, without joint limits, with two numbers a joint or with MuJoCo's elements."""
+    """Return an MJCF with time step and rotors, without joint limits, with two numbers a joint
+    or with MuJoCo's elements.
+    """
     text = export(made, "mjcf", plain=True).text
     text = re.sub(r' (?:range|limited|armature)="[^"]*"', "", text)
     text = re.sub(r"(<joint )", rf'\1armature="{ARMATURE}" limited="false" ', text)
@@ -113,11 +123,16 @@ def described(made: Calibration, dt: float, elements: bool = False) -> str:
 class InMuJoCo:
     """MuJoCo, with friction from the file or by `attach`."""
 
-    def __init__(self, text: str, dt: float, gravity: bool, whole: Calibration | None = None) -> None:
+    def __init__(
+        self, text: str, dt: float, gravity: bool, whole: Calibration | None = None
+    ) -> None:
         self._model = compiled(text, dt, gravity)
         self._data = mujoco.MjData(self._model)
-        self._step = (lambda: mujoco.mj_step(self._model, self._data)) if whole is None else attach(
-            self._model, self._data, whole).step
+        self._step = (
+            (lambda: mujoco.mj_step(self._model, self._data))
+            if whole is None
+            else attach(self._model, self._data, whole).step
+        )
 
     def place(self, q: Array, dq: Array) -> None:
         """See `Simulation`."""
@@ -164,13 +179,20 @@ class InMjx:
         def step(data: Any, held: Any, torque: Any) -> Any:
             force, moment = data._impl.cfrc_int[body, 3:], data._impl.cfrc_int[body, :3]
             moment = moment + jnp.cross(data.subtree_com[root] - data.xanchor, force)
-            limit, damping, _ = friction.limits(data.qvel, friction.loads(force, moment, data.xaxis))
+            limit, damping, _ = friction.limits(
+                data.qvel, friction.loads(force, moment, data.xaxis)
+            )
             held = jnp.where((jnp.abs(data.qvel) < 1e-4) & (jnp.abs(held) < limit), held, 0.0)
             rubbing = model.replace(dof_frictionloss=limit - jnp.abs(held), dof_damping=damping)
             data = mjx.step(rubbing, data.replace(qfrc_applied=torque + held))
             return mjx.rne_postconstraint(model, data), held + data.qfrc_constraint
 
-        self._array, self._step, self._data, self._held = jnp.asarray, jax.jit(step), mjx.make_data(model), jnp.zeros(6)
+        self._array, self._step, self._data, self._held = (
+            jnp.asarray,
+            jax.jit(step),
+            mjx.make_data(model),
+            jnp.zeros(6),
+        )
 
     def place(self, q: Array, dq: Array) -> None:
         """See `Simulation`."""
@@ -193,14 +215,18 @@ class Loads:
     """Loads and limits from the motion of the last step, for simulators that give no reactions."""
 
     def __init__(self, made: Calibration, dt: float, gravity: bool) -> None:
-        self._mechanism = made.mechanism if gravity else replace(made.mechanism, gravity=np.zeros(3))
+        self._mechanism = (
+            made.mechanism if gravity else replace(made.mechanism, gravity=np.zeros(3))
+        )
         self.friction, self._dt = BatchedFriction(made), dt
         self._before: Array | None = None
 
     def limits(self, q: Array, dq: Array, like: Callable[[Array], Any] = np.asarray) -> Any:
         """Return the limits, for velocities as an array of another library."""
         before = dq if self._before is None else self._before
-        return self.friction.limits(like(dq), joint_loads(self._mechanism, q, dq, (dq - before) / self._dt))
+        return self.friction.limits(
+            like(dq), joint_loads(self._mechanism, q, dq, (dq - before) / self._dt)
+        )
 
     def moved(self, dq: Array | None) -> None:
         """Take the velocities before a step; None at a new place."""
@@ -216,7 +242,9 @@ class InPinocchio(Stepped):
         self._pinocchio, self.dt = pinocchio, dt
         self._model = pinocchio.buildModelFromXML(export(made, "urdf").text)
         self._model.armature[:] = ARMATURE
-        self._mechanism = made.mechanism if gravity else replace(made.mechanism, gravity=np.zeros(3))
+        self._mechanism = (
+            made.mechanism if gravity else replace(made.mechanism, gravity=np.zeros(3))
+        )
         if not gravity:
             self._model.gravity.linear = np.zeros(3)
         self._data, self._friction = self._model.createData(), Feedforward(self._mechanism, made)
@@ -254,11 +282,15 @@ class InDrake(Stepped):
         logging.getLogger("drake").setLevel(logging.ERROR)
         builder = DiagramBuilder()
         plant = builder.AddSystem(MultibodyPlant(dt))
-        Parser(plant).AddModelsFromString(re.sub(r"<(visual|collision)>.*?</\1>", "", export(made, "urdf").text, flags=re.DOTALL),
-                                          "urdf")
+        Parser(plant).AddModelsFromString(
+            re.sub(r"<(visual|collision)>.*?</\1>", "", export(made, "urdf").text, flags=re.DOTALL),
+            "urdf",
+        )
         plant.WeldFrames(plant.world_frame(), plant.GetFrameByName("base"))
         friction = BatchedFriction(made)
-        damping = friction.limits(np.zeros(6), {kind: np.zeros(6) for kind in friction.needs}).damping
+        damping = friction.limits(
+            np.zeros(6), {kind: np.zeros(6) for kind in friction.needs}
+        ).damping
         for name, own in zip(friction.names, damping, strict=True):
             joint = plant.GetJointByName(name)
             joint.set_position_limits([-np.inf], [np.inf])
@@ -268,18 +300,29 @@ class InDrake(Stepped):
         if not gravity:
             plant.mutable_gravity_field().set_gravity_vector(np.zeros(3))
         plant.Finalize()
-        self.dt, self.damping = dt, np.array([plant.GetJointByName(name).default_damping_vector()[0] for name in friction.names])
+        self.dt, self.damping = (
+            dt,
+            np.array(
+                [plant.GetJointByName(name).default_damping_vector()[0] for name in friction.names]
+            ),
+        )
         source = plant.get_applied_generalized_force_input_port()
         if rubs:
             rubbing = builder.AddSystem(drake_friction(plant, friction))
-            for name, port in (("state", plant.get_state_output_port()), ("reactions", plant.get_reaction_forces_output_port())):
+            for name, port in (
+                ("state", plant.get_state_output_port()),
+                ("reactions", plant.get_reaction_forces_output_port()),
+            ):
                 builder.Connect(port, rubbing.GetInputPort(name))
             builder.Connect(rubbing.GetOutputPort("torque"), source)
             source = rubbing.GetInputPort("drives")
         builder.ExportInput(source, "drives")
         diagram = builder.Build()
         self._simulator, self._plant = Simulator(diagram), plant
-        self._root, self._drives = self._simulator.get_mutable_context(), diagram.GetInputPort("drives")
+        self._root, self._drives = (
+            self._simulator.get_mutable_context(),
+            diagram.GetInputPort("drives"),
+        )
         self._own = plant.GetMyMutableContextFromRoot(self._root)
         self._drives.FixValue(self._root, np.zeros(6))
 
@@ -300,8 +343,14 @@ class InDrake(Stepped):
 def drake_friction(plant: Any, friction: BatchedFriction) -> Any:
     """Return the LeafSystem of the manual."""
     namespace: dict[str, Any] = {}
-    page = (Path(__file__).parents[1] / "docs" / "manual" / "other-simulators.md").read_text(encoding="utf-8")
-    (text,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class DryFriction" in block)
+    page = (Path(__file__).parents[1] / "docs" / "manual" / "other-simulators.md").read_text(
+        encoding="utf-8"
+    )
+    (text,) = (
+        block
+        for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        if "class DryFriction" in block
+    )
     exec(text, namespace)
     return namespace["DryFriction"](plant, friction)
 
@@ -317,9 +366,15 @@ class InGenesis(Stepped):
             genesis.init(backend=genesis.cpu, precision="64", logging_level="error")
         with tempfile.TemporaryDirectory() as folder:
             (path := Path(folder, "arm.xml")).write_text(described(made, dt), encoding="utf-8")
-            self._scene = genesis.Scene(show_viewer=False, sim_options=genesis.options.SimOptions(
-                dt=dt, gravity=(0.0, 0.0, -9.81 if gravity else 0.0)),
-                rigid_options=genesis.options.RigidOptions(enable_collision=False, enable_joint_limit=False))
+            self._scene = genesis.Scene(
+                show_viewer=False,
+                sim_options=genesis.options.SimOptions(
+                    dt=dt, gravity=(0.0, 0.0, -9.81 if gravity else 0.0)
+                ),
+                rigid_options=genesis.options.RigidOptions(
+                    enable_collision=False, enable_joint_limit=False
+                ),
+            )
             self._arm = self._scene.add_entity(genesis.morphs.MJCF(file=str(path)))
         self._scene.build()
         self._arm.set_dofs_force_range(np.full(6, -1e4), np.full(6, 1e4))
@@ -347,11 +402,16 @@ class InGenesis(Stepped):
 
     def motion(self) -> tuple[Array, Array]:
         """See `Simulation`."""
-        return self._arm.get_dofs_position().numpy().copy(), self._arm.get_dofs_velocity().numpy().copy()
+        return (
+            self._arm.get_dofs_position().numpy().copy(),
+            self._arm.get_dofs_velocity().numpy().copy(),
+        )
 
 
 class InNewton(Stepped):
-    """Newton on the CPU with its MuJoCo solver, from an MJCF, with its numbers or with the limits of `BatchedFriction`."""
+    """Newton on the CPU with its MuJoCo solver, from an MJCF, with its numbers or with the
+    limits of `BatchedFriction`.
+    """
 
     def __init__(self, made: Calibration, dt: float, gravity: bool, rubs: bool = True) -> None:
         import newton
@@ -361,13 +421,21 @@ class InNewton(Stepped):
         self._newton, self.dt, self._rubs = newton, dt, rubs
         builder = newton.ModelBuilder()
         text = described(made, dt)
-        builder.add_mjcf(text.replace("<joint ", f'<joint solreffriction="{2.0 * dt:g} 1" ') if rubs else text)
+        builder.add_mjcf(
+            text.replace("<joint ", f'<joint solreffriction="{2.0 * dt:g} 1" ') if rubs else text
+        )
         self._model = builder.finalize(device="cpu")
         if not gravity:
             self._model.set_gravity((0.0, 0.0, 0.0))
         self._model.joint_armature.fill_(ARMATURE)
-        self._solver = newton.solvers.SolverMuJoCo(self._model, disable_contacts=True, integrator="implicitfast")
-        self._now, self._next, self._control = self._model.state(), self._model.state(), self._model.control()
+        self._solver = newton.solvers.SolverMuJoCo(
+            self._model, disable_contacts=True, integrator="implicitfast"
+        )
+        self._now, self._next, self._control = (
+            self._model.state(),
+            self._model.state(),
+            self._model.control(),
+        )
         self._loads = Loads(made, dt, gravity)
 
     def place(self, q: Array, dq: Array) -> None:
@@ -403,10 +471,18 @@ class Functions:
         self.friction = BatchedFriction(made)
         if library == "jax":
             import jax
-            self.array, self.call = (lambda values: jax.numpy.asarray(values, dtype="float32")), jax.jit(self.friction)
+
+            self.array, self.call = (
+                (lambda values: jax.numpy.asarray(values, dtype="float32")),
+                jax.jit(self.friction),
+            )
         else:
             import torch
-            self.array, self.call = (lambda values: torch.tensor(values, dtype=torch.float32)), self.friction
+
+            self.array, self.call = (
+                (lambda values: torch.tensor(values, dtype=torch.float32)),
+                self.friction,
+            )
 
 
 def _alone(kind: type) -> Callable[[Calibration, float, bool], Simulation]:
@@ -414,19 +490,48 @@ def _alone(kind: type) -> Callable[[Calibration, float, bool], Simulation]:
     return lambda made, dt, gravity: kind(made, dt, gravity, rubs=False)
 
 
-MUJOCO = tuple(Consumer(name, ("mujoco",), make, bends, (0.001, 0.002, 0.005)) for name, make, bends in (
-    ("MuJoCo, stribeck.mujoco.attach", lambda made, dt, gravity: InMuJoCo(described(made, dt), dt, gravity, made), False),
-    ("MuJoCo, export --to mjcf", lambda made, dt, gravity: InMuJoCo(described(made, dt, elements=True), dt, gravity), True),
-    ("MuJoCo, export --to mjcf --plain", lambda made, dt, gravity: InMuJoCo(described(made, dt), dt, gravity), False),
-    ("MuJoCo, the same two numbers and its defaults", lambda made, dt, gravity: InMuJoCo(
-        re.sub(' solimpfriction="[^"]*"', "", described(made, dt)), dt, gravity), False)))
+MUJOCO = tuple(
+    Consumer(name, ("mujoco",), make, bends, (0.001, 0.002, 0.005))
+    for name, make, bends in (
+        (
+            "MuJoCo, stribeck.mujoco.attach",
+            lambda made, dt, gravity: InMuJoCo(described(made, dt), dt, gravity, made),
+            False,
+        ),
+        (
+            "MuJoCo, export --to mjcf",
+            lambda made, dt, gravity: InMuJoCo(described(made, dt, elements=True), dt, gravity),
+            True,
+        ),
+        (
+            "MuJoCo, export --to mjcf --plain",
+            lambda made, dt, gravity: InMuJoCo(described(made, dt), dt, gravity),
+            False,
+        ),
+        (
+            "MuJoCo, the same two numbers and its defaults",
+            lambda made, dt, gravity: InMuJoCo(
+                re.sub(' solimpfriction="[^"]*"', "", described(made, dt)), dt, gravity
+            ),
+            False,
+        ),
+    )
+)
 OTHERS = (
     Consumer("MJX, BatchedFriction", ("mujoco-mjx", "jax"), InMjx),
     Consumer("Drake, BatchedFriction and stopping_torque", ("drake",), InDrake),
     Consumer("Drake, export --to urdf", ("drake",), _alone(InDrake)),
     Consumer("Pinocchio, Feedforward and stopping_torque", ("pin",), InPinocchio),
     Consumer("Genesis, BatchedFriction", ("genesis-world", "torch"), InGenesis, longest=20.0),
-    Consumer("Genesis, export --to mjcf --plain", ("genesis-world",), _alone(InGenesis), longest=20.0),
+    Consumer(
+        "Genesis, export --to mjcf --plain", ("genesis-world",), _alone(InGenesis), longest=20.0
+    ),
     Consumer("Newton, BatchedFriction", ("newton", "mujoco-warp"), InNewton, longest=10.0),
-    Consumer("Newton, export --to mjcf --plain", ("newton", "mujoco-warp"), _alone(InNewton), longest=10.0))
+    Consumer(
+        "Newton, export --to mjcf --plain",
+        ("newton", "mujoco-warp"),
+        _alone(InNewton),
+        longest=10.0,
+    ),
+)
 FUNCTIONS = {"BatchedFriction in JAX, float32": "jax", "BatchedFriction in torch, float32": "torch"}

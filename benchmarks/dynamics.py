@@ -1,4 +1,6 @@
-"""Speed of rigid-body dynamics with all joint wrenches, and of the torque regressor: batch code against loops in Python."""
+"""Speed of rigid-body dynamics with all joint wrenches, and of the torque regressor: batch
+code against loops in Python.
+"""
 
 import argparse
 import json
@@ -11,8 +13,8 @@ import numpy as np
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIMIT_MB = 300
-_GOAL = 6               # goal: speed relative to Pinocchio's loop,
-_GOAL_REGRESSOR = 4     # and that of the regressor
+_GOAL = 6  # goal: speed relative to Pinocchio's loop,
+_GOAL_REGRESSOR = 4  # and that of the regressor
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,55 +24,106 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Measure the time of all engines in turn in one thread, and the memory of the batch code in a process of its own."""
+    """Measure the time of all engines in turn in one thread, and the memory of the batch
+    code in a process of its own.
+    """
     environment = os.environ | dict.fromkeys(_THREADS, "1")
     found: dict[str, Any] = {}
     for what in ("times", "memory", "regressor"):
-        command = [sys.executable, "-m", "benchmarks.dynamics", what, str(options.samples), str(options.rounds)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.dynamics",
+            what,
+            str(options.samples),
+            str(options.rounds),
+        ]
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
         found |= json.loads(done.stdout)
-    per_sample = {name: 1e6 * np.array(values) / options.samples for name, values in found["s"].items()}
+    per_sample = {
+        name: 1e6 * np.array(values) / options.samples for name, values in found["s"].items()
+    }
     ours = per_sample["stribeck"]
-    rows = ["| engine | µs per sample, median (least) | time relative to stribeck, median of rounds |", "|---|---|---|"]
-    rows += [f"| {name} | {np.median(values):.2f} ({values.min():.2f}) | {np.median(values / ours):.1f} |"
-             for name, values in per_sample.items()]
-    text = ("lab6 has six joints. q, dq and ddq are given; torques and wrenches of all joints are stored. "
-            f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: `rnea` with its data; the "
-            "forces are read either joint by joint, `data.f[j].vector`, or through views that are created once; in joint "
-            "axes. MuJoCo: `mj_rne` and `mj_rnePostConstraint` after `mj_kinematics`, `mj_comPos` and `mj_comVel`, on its "
-            "own buffers; in world axes about the centre of mass. stribeck: `joint_wrenches`, in base axes about the joint "
-            "origins, and the moments along the axes. Largest difference of a torque from Pinocchio: "
-            f"{found['difference']:.1e} N·m, from MuJoCo: {found['difference_mujoco']:.1e} N·m. Peak memory of a process that "
-            f"computes this with stribeck: {found['peak_mb']:.0f} MB (goal: under {_LIMIT_MB}), of which "
-            f"{found['before_mb']:.0f} MB were used before the computation.")
-    return found, "\n".join([text, "", _verdict(per_sample, found["peak_mb"]), "", *rows, "",
-                             _of_regressor(found, options.samples)])
+    rows = [
+        "| engine | µs per sample, median (least) | time relative to stribeck, median of rounds |",
+        "|---|---|---|",
+    ]
+    rows += [
+        f"| {name} | {np.median(values):.2f} ({values.min():.2f}) | "
+        f"{np.median(values / ours):.1f} |"
+        for name, values in per_sample.items()
+    ]
+    text = (
+        "lab6 has six joints. q, dq and ddq are given; torques and wrenches of all joints are "
+        "stored. "
+        f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: "
+        "`rnea` with its data; the "
+        "forces are read either joint by joint, `data.f[j].vector`, or through views that are "
+        "created once; in joint "
+        "axes. MuJoCo: `mj_rne` and `mj_rnePostConstraint` after `mj_kinematics`, `mj_comPos` and "
+        "`mj_comVel`, on its "
+        "own buffers; in world axes about the centre of mass. stribeck: `joint_wrenches`, in base "
+        "axes about the joint "
+        "origins, and the moments along the axes. Largest difference of a torque from Pinocchio: "
+        f"{found['difference']:.1e} N·m, from MuJoCo: {found['difference_mujoco']:.1e} N·m. Peak "
+        "memory of a process that "
+        f"computes this with stribeck: {found['peak_mb']:.0f} MB (goal: under {_LIMIT_MB}), of "
+        "which "
+        f"{found['before_mb']:.0f} MB were used before the computation."
+    )
+    return found, "\n".join(
+        [
+            text,
+            "",
+            _verdict(per_sample, found["peak_mb"]),
+            "",
+            *rows,
+            "",
+            _of_regressor(found, options.samples),
+        ]
+    )
 
 
 def _of_regressor(found: dict[str, Any], samples: int) -> str:
     """Return a sentence about the speed of the torque regressor."""
-    ours, theirs = (1e6 * np.array(found[key]) / samples for key in ("regressor_s", "regressor_pinocchio_s"))
+    ours, theirs = (
+        1e6 * np.array(found[key]) / samples for key in ("regressor_s", "regressor_pinocchio_s")
+    )
     times = float(np.median(theirs / ours))
-    return (f"Torque regressor (6 x 60 numbers for each sample, all kept): `torque_regressor` {np.median(ours):.2f} µs, "
-            f"Pinocchio's `computeJointTorqueRegressor` in a loop {np.median(theirs):.2f} µs, {times:.1f} times as long; largest "
-            f"difference of a torque {found['regressor_difference']:.1e} N·m. Goal: {_GOAL_REGRESSOR} times, "
-            f"{'met' if times >= _GOAL_REGRESSOR else 'not met'}.")
+    return (
+        "Torque regressor (6 x 60 numbers for each sample, all kept): `torque_regressor` "
+        f"{np.median(ours):.2f} µs, "
+        f"Pinocchio's `computeJointTorqueRegressor` in a loop {np.median(theirs):.2f} µs, "
+        f"{times:.1f} times as long; largest "
+        f"difference of a torque {found['regressor_difference']:.1e} N·m. Goal: {_GOAL_REGRESSOR} "
+        "times, "
+        f"{'met' if times >= _GOAL_REGRESSOR else 'not met'}."
+    )
 
 
 def _verdict(per_sample: dict[str, np.ndarray], peak_mb: float) -> str:
     """Return the goal, and whether it is reached against each of Pinocchio's loops."""
     told = []
-    for name, what in (("Pinocchio in a loop, forces by joint", "the loop as it is usually written"),
-                       ("Pinocchio in a loop, forces through views", "views that are made once")):
+    for name, what in (
+        ("Pinocchio in a loop, forces by joint", "the loop as it is usually written"),
+        ("Pinocchio in a loop, forces through views", "views that are made once"),
+    ):
         times = np.median(per_sample[name] / per_sample["stribeck"])
         told.append(f"{'met' if times >= _GOAL else 'not met'} against {what} ({times:.1f} times)")
-    return (f"Goal: {_GOAL} times faster than Pinocchio in a Python loop, {'; '.join(told)}; and under {_LIMIT_MB} MB, "
-            f"{'met' if peak_mb < _LIMIT_MB else 'not met'} ({peak_mb:.0f} MB).")
+    return (
+        f"Goal: {_GOAL} times faster than Pinocchio in a Python loop, {'; '.join(told)}; and "
+        f"under {_LIMIT_MB} MB, "
+        f"{'met' if peak_mb < _LIMIT_MB else 'not met'} ({peak_mb:.0f} MB)."
+    )
 
 
 def _motion(samples: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    return rng.uniform(-2.0, 2.0, (samples, n)), rng.normal(size=(samples, n)), rng.normal(size=(samples, n))
+    return (
+        rng.uniform(-2.0, 2.0, (samples, n)),
+        rng.normal(size=(samples, n)),
+        rng.normal(size=(samples, n)),
+    )
 
 
 def _memory(samples: int) -> dict[str, float]:
@@ -84,7 +137,10 @@ def _memory(samples: int) -> dict[str, float]:
     motion = _motion(samples, mechanism.n)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     joint_wrenches(mechanism, *motion)
-    return {"before_mb": before, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {
+        "before_mb": before,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
 
 
 def _regressor(samples: int, rounds: int) -> dict[str, Any]:
@@ -113,7 +169,9 @@ def _regressor(samples: int, rounds: int) -> dict[str, Any]:
         for k in range(samples):
             kept[k] = pin.computeJointTorqueRegressor(judge, data, q[k], dq[k], ddq[k])
         seconds["regressor_pinocchio_s"].append(time.perf_counter() - began)
-    theirs = kept @ np.concatenate([inertia.toDynamicParameters() for inertia in judge.inertias[1:]])
+    theirs = kept @ np.concatenate(
+        [inertia.toDynamicParameters() for inertia in judge.inertias[1:]]
+    )
     ours = found @ inertial_parameters(mechanism)
     assert np.allclose(theirs, inverse_dynamics(mechanism, q, dq, ddq), atol=1e-9)
     return {**seconds, "regressor_difference": float(np.abs(ours - theirs).max())}
@@ -158,7 +216,12 @@ def _times(samples: int, rounds: int) -> dict[str, Any]:
             wrenches[k] = forces
 
     def mujoco_by_views() -> None:
-        position, velocity, acceleration, reaction = state.qpos, state.qvel, state.qacc, state.cfrc_int[1:]
+        position, velocity, acceleration, reaction = (
+            state.qpos,
+            state.qvel,
+            state.qacc,
+            state.cfrc_int[1:],
+        )
         for k in range(samples):
             position[:], velocity[:], acceleration[:] = q[k], dq[k], ddq[k]
             mujoco.mj_kinematics(model, state)
@@ -168,8 +231,12 @@ def _times(samples: int, rounds: int) -> dict[str, Any]:
             mujoco.mj_rnePostConstraint(model, state)
             wrenches[k] = reaction
 
-    engines = {"stribeck": stribeck, "Pinocchio in a loop, forces by joint": pinocchio_by_joint,
-               "Pinocchio in a loop, forces through views": pinocchio_by_views, "MuJoCo in a loop": mujoco_by_views}
+    engines = {
+        "stribeck": stribeck,
+        "Pinocchio in a loop, forces by joint": pinocchio_by_joint,
+        "Pinocchio in a loop, forces through views": pinocchio_by_views,
+        "MuJoCo in a loop": mujoco_by_views,
+    }
     seconds: dict[str, list[float]] = {name: [] for name in engines}
     stribeck()
     for _ in range(rounds):
@@ -186,6 +253,9 @@ def _times(samples: int, rounds: int) -> dict[str, Any]:
 
 if __name__ == "__main__":
     what, samples, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    measures = {"memory": lambda: _memory(samples), "times": lambda: _times(samples, rounds),
-                "regressor": lambda: _regressor(samples, rounds)}
+    measures = {
+        "memory": lambda: _memory(samples),
+        "times": lambda: _times(samples, rounds),
+        "regressor": lambda: _regressor(samples, rounds),
+    }
     print(json.dumps(measures[what]()))

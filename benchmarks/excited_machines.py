@@ -1,4 +1,6 @@
-"""Excitation of parallel machines: margin computed by MuJoCo, and friction and base parameters with a wrong model."""
+"""Excitation of parallel machines: margin computed by MuJoCo, and friction and base
+parameters with a wrong model.
+"""
 
 import tempfile
 import time
@@ -21,11 +23,13 @@ from stribeck.ident.log.run import Run, load_run
 from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.regressor import inertial_parameters
 
-_RATE = 250.0           # Hz; rate of the thinned logs
+_RATE = 250.0  # Hz; rate of the thinned logs
 
 
 def excited(name: str, seeds: range, seconds: float, part: float) -> dict[str, Any]:
-    """Figures of one machine; masses, centres of mass and inertias of its model are wrong by up to a fraction."""
+    """Figures of one machine; masses, centres of mass and inertias of its model are
+    wrong by up to a fraction.
+    """
     arm = load_arm(name)
     mechanism, truth, began = load_mechanism(arm), SimulatedArm(arm).truth, time.process_time()
     plan = plan_excitation(arm, time=seconds)
@@ -37,23 +41,48 @@ def excited(name: str, seeds: range, seconds: float, part: float) -> dict[str, A
     with tempfile.TemporaryDirectory() as folder:
         run = thinned(load_run(drive_plan(arm, plan, Path(folder), seed=seeds.start)))
         for seed in seeds:
-            found = identify([replace(run, arm=off_by(arm, part, seed, Path(folder)))], Options(inertia="fit"))
-            errors += friction_errors(truth, mechanism.names, found.calibration, found.points).values()
+            found = identify(
+                [replace(run, arm=off_by(arm, part, seed, Path(folder)))], Options(inertia="fit")
+            )
+            errors += friction_errors(
+                truth, mechanism.names, found.calibration, found.points
+            ).values()
             inertia = found.calibration.model.inertia
             assert inertia is not None
-            covered += [covers(entry, value) for entry, value in zip(inertia.parameters.values(), true, strict=True)]
+            covered += [
+                covers(entry, value)
+                for entry, value in zip(inertia.parameters.values(), true, strict=True)
+            ]
             told.append(inertia.told)
-    return {"machine": name, "seconds": seconds, "design_s": took, "asked": arm.workspace.singular_margin,
-            "margin": Judge(arm).margin(plan), "stated": plan.singular_margin, "gain": ahead.gain, "foretold": ahead.count,
-            "base": len(base.names), "told": float(np.mean(told)), "error": 100.0 * float(np.median(errors)),
-            "worst": 100.0 * float(np.max(errors)), "covered": 100.0 * float(np.mean(covered)), "entries": len(covered)}
+    return {
+        "machine": name,
+        "seconds": seconds,
+        "design_s": took,
+        "asked": arm.workspace.singular_margin,
+        "margin": Judge(arm).margin(plan),
+        "stated": plan.singular_margin,
+        "gain": ahead.gain,
+        "foretold": ahead.count,
+        "base": len(base.names),
+        "told": float(np.mean(told)),
+        "error": 100.0 * float(np.median(errors)),
+        "worst": 100.0 * float(np.max(errors)),
+        "covered": 100.0 * float(np.mean(covered)),
+        "entries": len(covered),
+    }
 
 
 def thinned(run: Run) -> Run:
-    """Return the log with fewer samples: the full rate makes the fit slow and adds little information."""
+    """Return the log with fewer samples: the full rate makes the fit slow
+    and adds little information.
+    """
     every = max(1, round(run.arm.driver.rate / _RATE))
-    return replace(run, t=run.t[::every], segment=run.segment[::every],
-                   signals={key: values[::every] for key, values in run.signals.items()})
+    return replace(
+        run,
+        t=run.t[::every],
+        segment=run.segment[::every],
+        signals={key: values[::every] for key, values in run.signals.items()},
+    )
 
 
 def off_by(arm: ArmFile, part: float, seed: int, folder: Path) -> ArmFile:
@@ -63,7 +92,9 @@ def off_by(arm: ArmFile, part: float, seed: int, folder: Path) -> ArmFile:
         key, _, stated = line.partition(" = ")
         if key == "mass":
             heavier = 1.0 + part * float(rng.uniform(-1.0, 1.0))
-        by = {"mass": heavier, "inertia": heavier}.get(key, 1.0 + part * float(rng.uniform(-1.0, 1.0)) if key == "com" else 0.0)
+        by = {"mass": heavier, "inertia": heavier}.get(
+            key, 1.0 + part * float(rng.uniform(-1.0, 1.0)) if key == "com" else 0.0
+        )
         values = [by * float(value) for value in stated.strip("[] ").split(",")] if by else []
         lines.append(line if not by else f"{key} = {values[0] if key == 'mass' else values}")
     path = folder / f"{arm.name}-{seed}.mechanism.toml"
@@ -73,10 +104,18 @@ def off_by(arm: ArmFile, part: float, seed: int, folder: Path) -> ArmFile:
 
 def machine_table(rows: list[dict[str, Any]]) -> list[str]:
     """Rows as text."""
-    return ["| machine | robot time s | design, CPU s | required margin | smallest margin, by the judge | by the plan | gain "
-            "nat | friction error %, median (worst) | base parameters covered % | determined (expected) |",
-            "|---|---|---|---|---|---|---|---|---|---|",
-            *(f"| {one['machine']} | {one['seconds']:.0f} | {one['design_s']:.0f} | {one['asked']:g} | {one['margin']:.3f} "
-              f"| {one['stated']:.3f} | {one['gain']:.0f} | {one['error']:.2f} ({one['worst']:.2f}) "
-              f"| {one['covered']:.0f} of {one['entries']} | {one['told']:.0f} ({one['foretold']}) of {one['base']} |"
-              for one in rows)]
+    return [
+        "| machine | robot time s | design, CPU s | required margin | smallest margin, by the "
+        "judge | by the plan | gain "
+        "nat | friction error %, median (worst) | base parameters covered % | determined "
+        "(expected) |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        *(
+            f"| {one['machine']} | {one['seconds']:.0f} | {one['design_s']:.0f} | "
+            f"{one['asked']:g} | {one['margin']:.3f} "
+            f"| {one['stated']:.3f} | {one['gain']:.0f} | {one['error']:.2f} ({one['worst']:.2f}) "
+            f"| {one['covered']:.0f} of {one['entries']} | {one['told']:.0f} ({one['foretold']}) "
+            f"of {one['base']} |"
+            for one in rows
+        ),
+    ]

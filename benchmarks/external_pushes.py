@@ -1,4 +1,6 @@
-"""Pushes on the simulated arm: MuJoCo's external forces on two neighbouring links, while its drives follow a recorded motion."""
+"""Pushes on the simulated arm: MuJoCo's external forces on two neighbouring links, while its drives
+follow a recorded motion.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +14,11 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.external.pushes import Push
 from stribeck.ident.log.run import Run, read_signal
 
-LEVELS = 0.2, 0.5, 1.0, 2.0     # of the friction torque of the joint
-DURATION, _APART = 0.3, 1.5     # s; of a push, and from the start of one to the start of the next
-_FOLLOW = 5.0                   # 1/s; gain of the positions of the drives
-_MOVES = 0.02                   # rad/s; a joint that is pushed in motion is faster for the whole push
+LEVELS = 0.2, 0.5, 1.0, 2.0  # of the friction torque of the joint
+DURATION, _APART = 0.3, 1.5  # s; of a push, and from the start of one to the start of the next
+_FOLLOW = 5.0  # 1/s; gain of the positions of the drives
+# rad/s; a joint that is pushed in motion is faster for the whole push
+_MOVES = 0.02
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,21 @@ class Motion:
         some = np.arange(0, len(run.t), 25)
         friction = np.abs(SimulatedArm(arm).friction(run.signals["q"][some], rate[some]))
         moves = np.abs(rate[some]) > _MOVES
-        return cls(run, wanted, rate, np.array([np.median(friction[moves[:, j], j]) for j in range(len(run.names))]))
+        return cls(
+            run,
+            wanted,
+            rate,
+            np.array([np.median(friction[moves[:, j], j]) for j in range(len(run.names))]),
+        )
 
 
-def drawn_pushes(motion: Motion, moving: bool, rng: np.random.Generator) -> tuple[Array, list[Push]]:
+def drawn_pushes(
+    motion: Motion, moving: bool, rng: np.random.Generator
+) -> tuple[Array, list[Push]]:
     """Draw pushes one after the other on joints in motion, or at rest after it.
 
-    Returns the additional time at rest at the end [s], shape (), and the pushes; each joint and level has its turn.
+    Returns the additional time at rest at the end [s], shape (), and the pushes; each
+    joint and level has its turn.
     """
     run, n = motion.run, len(motion.run.names)
     cases = [(j, level) for level in LEVELS for j in range(n)]
@@ -60,12 +71,16 @@ def drawn_pushes(motion: Motion, moving: bool, rng: np.random.Generator) -> tupl
     found: list[Push] = []
     if not moving:
         start = float(run.t[-1]) + 1.0
-        found = [_push(motion, j, level, start + _APART * k, rng) for k, (j, level) in enumerate(order)]
+        found = [
+            _push(motion, j, level, start + _APART * k, rng) for k, (j, level) in enumerate(order)
+        ]
         return np.array(1.0 + _APART * len(order) + 1.0), found
     t, left = 2.0, list(order)
     while t + DURATION < float(run.t[-1]):
         rows = (run.t >= t - 0.2) & (run.t <= t + DURATION)
-        case = next((one for one in left if (np.abs(motion.rate[rows, one[0]]) > _MOVES).all()), None)
+        case = next(
+            (one for one in left if (np.abs(motion.rate[rows, one[0]]) > _MOVES).all()), None
+        )
         if case is None:
             t += 0.1
             continue
@@ -77,7 +92,12 @@ def drawn_pushes(motion: Motion, moving: bool, rng: np.random.Generator) -> tupl
 
 
 def _push(motion: Motion, j: int, level: float, start: float, rng: np.random.Generator) -> Push:
-    return Push(start, start + DURATION, motion.run.names[j], float(rng.choice((-1.0, 1.0)) * level * motion.friction[j]))
+    return Push(
+        start,
+        start + DURATION,
+        motion.run.names[j],
+        float(rng.choice((-1.0, 1.0)) * level * motion.friction[j]),
+    )
 
 
 def pushed(motion: Motion, arm: ArmFile, seed: int, rest: float, pushes: Sequence[Push]) -> Run:
@@ -97,11 +117,22 @@ def pushed(motion: Motion, arm: ArmFile, seed: int, rest: float, pushes: Sequenc
         for push in pushes:
             if push.start < now <= push.end:
                 j = motion.run.names.index(push.joint)
-                moment = push.torque * data.xaxis[model.joint(push.joint).id]          # between the joint's link and its parent
+                # between the joint's link and its parent
+                moment = push.torque * data.xaxis[model.joint(push.joint).id]
                 data.xfrc_applied[body[j], 3:] += moment
                 data.xfrc_applied[model.body_parentid[body[j]], 3:] -= moment
         sample = device.step(Command(speed + _FOLLOW * (place - sample.q)))
         samples.append(sample)
-    signals = {"q": np.array([one.q for one in samples]), "dq": np.array([one.dq for one in samples]),
-               "tau": np.array([one.tau for one in samples]), "temperature": np.array([one.temperature for one in samples])}
-    return replace(motion.run, t=t, segment=np.zeros(len(t), dtype=int), signals=signals, sha256=f"pushed {seed}")
+    signals = {
+        "q": np.array([one.q for one in samples]),
+        "dq": np.array([one.dq for one in samples]),
+        "tau": np.array([one.tau for one in samples]),
+        "temperature": np.array([one.temperature for one in samples]),
+    }
+    return replace(
+        motion.run,
+        t=t,
+        segment=np.zeros(len(t), dtype=int),
+        signals=signals,
+        sha256=f"pushed {seed}",
+    )

@@ -1,4 +1,6 @@
-"""Computing time of one sample of friction feed-forward for six joints with every kind of load, and of the batch code."""
+"""Computing time of one sample of friction feed-forward for six joints with every kind of
+load, and of the batch code.
+"""
 
 import argparse
 import gc
@@ -19,8 +21,14 @@ from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.whole_files import file_sha256
 
-_PARAMETERS = {"coulomb": 5.0, "static": 7.0, "viscous": 4.0, "stribeck_velocity": 0.05, "coulomb_coefficient": 0.1,
-               "static_coefficient": 0.12}
+_PARAMETERS = {
+    "coulomb": 5.0,
+    "static": 7.0,
+    "viscous": 4.0,
+    "stribeck_velocity": 0.05,
+    "coulomb_coefficient": 0.1,
+    "static_coefficient": 0.12,
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,32 +45,71 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     batch = calibration.friction(states[:, 0], states[:, 1], states[:, 2])
     error = float(np.abs([feedforward(*state) for state in states] - batch).max())
     cases: dict[str, tuple[Callable[..., Any], np.ndarray]] = {
-        "friction": (feedforward, states), "rigid-body torque": (feedforward.rigid, states),
-        "friction by the batch code, N = 1": (calibration.friction, states[:options.calls // 20, :, None])}
+        "friction": (feedforward, states),
+        "rigid-body torque": (feedforward.rigid, states),
+        "friction by the batch code, N = 1": (
+            calibration.friction,
+            states[: options.calls // 20, :, None],
+        ),
+    }
     figures: dict[str, Any] = {"error": error}
-    rows = ["| one sample of lab6 | µs, median | 99th percentile | worst | calls |", "|---|---|---|---|---|"]
+    rows = [
+        "| one sample of lab6 | µs, median | 99th percentile | worst | calls |",
+        "|---|---|---|---|---|",
+    ]
     for name, (function, samples) in cases.items():
         took = _seconds(function, samples) * 1e6
-        figures[name] = {"median_us": float(np.median(took)), "p99_us": float(np.percentile(took, 99)), "worst_us": took.max(),
-                         "calls": len(took)}
-        rows.append(f"| {name} | {np.median(took):.1f} | {np.percentile(took, 99):.1f} | {took.max():.0f} | {len(took):,} |")
+        figures[name] = {
+            "median_us": float(np.median(took)),
+            "p99_us": float(np.percentile(took, 99)),
+            "worst_us": took.max(),
+            "calls": len(took),
+        }
+        rows.append(
+            f"| {name} | {np.median(took):.1f} | {np.percentile(took, 99):.1f} | {took.max():.0f} "
+            f"| {len(took):,} |"
+        )
     rows.append(f"\nLargest difference from the batch code: {error:.1e} N·m.")
     return figures, "\n".join(rows)
 
 
 def every_load(arm: str) -> Calibration:
-    """A calibration of a built-in arm; every joint has another kind of load, and one joint has no Stribeck effect."""
+    """A calibration of a built-in arm; every joint has another kind of load, and one
+    joint has no Stribeck effect.
+    """
     file = load_arm(arm)
     joints = {}
     for k, (name, load) in enumerate(zip(file.joints, (*LOADS, "none"), strict=True)):
         law = "coulomb-viscous" if k == 3 else "stribeck"
-        names = [key for key in _PARAMETERS if (law == "stribeck" or not key.startswith("st")) and
-                 (load != "none" or not key.endswith("coefficient"))]
-        parameters = {key: Parameter(_PARAMETERS[key], None, None, None, unit(key), "identified") for key in names}
-        joints[name] = JointCalibration(law, load, parameters, {}, Bearing(0.04, 0.03, 0.08), 0.0, (0.0, 1.0), None, None, None,
-                                        (), np.zeros((0, 0)), 1.96)
+        names = [
+            key
+            for key in _PARAMETERS
+            if (law == "stribeck" or not key.startswith("st"))
+            and (load != "none" or not key.endswith("coefficient"))
+        ]
+        parameters = {
+            key: Parameter(_PARAMETERS[key], None, None, None, unit(key), "identified")
+            for key in names
+        }
+        joints[name] = JointCalibration(
+            law,
+            load,
+            parameters,
+            {},
+            Bearing(0.04, 0.03, 0.08),
+            0.0,
+            (0.0, 1.0),
+            None,
+            None,
+            None,
+            (),
+            np.zeros((0, 0)),
+            1.96,
+        )
     model = Model(file.model.name, file_sha256(file.model), file.gravity, file.tool)
-    return Calibration(arm, datetime.now(UTC), "made up", "drive", (), model, {}, joints, file.model.parent)
+    return Calibration(
+        arm, datetime.now(UTC), "made up", "drive", (), model, {}, joints, file.model.parent
+    )
 
 
 def _seconds(function: Callable[..., Any], samples: np.ndarray) -> np.ndarray:

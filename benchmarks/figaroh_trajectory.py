@@ -1,4 +1,6 @@
-"""Optimal trajectory of figaroh (PyPI) for an arm and its limits, if figaroh and its dependencies are installed."""
+"""Optimal trajectory of figaroh (PyPI) for an arm and its limits, if figaroh and its
+dependencies are installed.
+"""
 
 import contextlib
 import io
@@ -12,10 +14,14 @@ import numpy as np
 from stribeck.experiments.excitation.allowance import Allowance
 from tests.judges import Pinocchio
 
-ABSENT = ("figaroh is not installed, so its trajectories are missing: `pip install --no-deps --target FOLDER figaroh "
-          "ndcurves cyipopt numdifftools meshcat`, and their dependencies, with FOLDER on PYTHONPATH.")
-_WAYPOINTS, _SECONDS = 5, 2.0       # defaults of figaroh: waypoints of a segment, and seconds between two waypoints
-_ATTEMPTS = 3                       # attempts for a segment whose optimisation fails
+ABSENT = (
+    "figaroh is not installed, so its trajectories are missing: `pip install --no-deps --target "
+    "FOLDER figaroh "
+    "ndcurves cyipopt numdifftools meshcat`, and their dependencies, with FOLDER on PYTHONPATH."
+)
+# defaults of figaroh: waypoints of a segment, and seconds between two waypoints
+_WAYPOINTS, _SECONDS = 5, 2.0
+_ATTEMPTS = 3  # attempts for a segment whose optimisation fails
 _CONFIG = """
 robot: {{name: arm}}
 tasks:
@@ -32,16 +38,21 @@ tasks:
 """
 
 
-def trajectory(allowance: Allowance, seconds: float, rate: float, samples: float = 20.0,
-               turns: int = 30) -> tuple[tuple[np.ndarray, ...] | None, float]:
-    """Return time, positions, velocities and accelerations at a rate [Hz], and the design time [s]; None without figaroh.
+def trajectory(
+    allowance: Allowance, seconds: float, rate: float, samples: float = 20.0, turns: int = 30
+) -> tuple[tuple[np.ndarray, ...] | None, float]:
+    """Return time, positions, velocities and accelerations at a rate [Hz], and the design time
+    [s]; None without figaroh.
 
     `samples` (per second) and `turns` (iterations of IPOPT) are options of figaroh's optimisation.
     """
     try:
         import cyipopt  # noqa: F401
         import pinocchio as pin
-        from figaroh.optimal.base_optimal_trajectory import BaseOptimalTrajectory, BaseTrajectoryIPOPTProblem
+        from figaroh.optimal.base_optimal_trajectory import (
+            BaseOptimalTrajectory,
+            BaseTrajectoryIPOPTProblem,
+        )
     except ImportError:
         return None, 0.0
 
@@ -56,9 +67,18 @@ def trajectory(allowance: Allowance, seconds: float, rate: float, samples: float
     robot = pin.RobotWrapper(model, pin.GeometryModel(), pin.GeometryModel())
     robot.geom_model = robot.collision_model
     config = Path(tempfile.mkdtemp()) / "figaroh.yaml"
-    config.write_text(_CONFIG.format(names=list(mechanism.names), rate=samples, turns=turns, attempts=_ATTEMPTS,
-                                     waypoints=_WAYPOINTS, seconds=_SECONDS), encoding="utf-8")
-    np.random.seed(0)           # noqa: NPY002 - figaroh's random generator
+    config.write_text(
+        _CONFIG.format(
+            names=list(mechanism.names),
+            rate=samples,
+            turns=turns,
+            attempts=_ATTEMPTS,
+            waypoints=_WAYPOINTS,
+            seconds=_SECONDS,
+        ),
+        encoding="utf-8",
+    )
+    np.random.seed(0)  # noqa: NPY002 - figaroh's random generator
     began = time.perf_counter()
     with contextlib.redirect_stdout(io.StringIO()):
         made = Trajectory(robot, list(mechanism.names), str(config))
@@ -77,7 +97,9 @@ def _sampled(made: Any, found: dict[str, Any], n: int, rate: float) -> tuple[np.
         t = np.asarray(t).ravel()
         times = t[0] + _SECONDS * np.arange(_WAYPOINTS)
         at = [int(np.argmin(np.abs(t - one))) for one in times]
-        _, *motion = made.CB.get_full_config(rate, np.matrix(times).T, np.asarray(q)[at].T, still, still)
+        _, *motion = made.CB.get_full_config(
+            rate, np.matrix(times).T, np.asarray(q)[at].T, still, still
+        )
         parts.append([np.asarray(one)[:-1] for one in motion])
     q, dq, ddq = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return np.arange(len(q)) / rate, q, dq, ddq

@@ -25,7 +25,9 @@ _PEAK = """
 def peak():         # not that of resource, which a child inherits
     return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) / 1024
 """
-_CHILD = _PEAK + """
+_CHILD = (
+    _PEAK
+    + """
 import json, sys, time
 from pathlib import Path
 import lmfit, pandas, pyarrow, mujoco, scipy.optimize
@@ -38,7 +40,10 @@ result.calibration.save(Path(sys.argv[2]))
 took = time.perf_counter() - began
 print(json.dumps({"s": took, "peak_mb": peak(), "base_mb": base}))
 """
-_WHOLE = _PEAK + """
+)
+_WHOLE = (
+    _PEAK
+    + """
 import json, time
 began = time.perf_counter()
 from stribeck.experiments.cli.entry import main
@@ -48,9 +53,10 @@ finally:
     print()
     print(json.dumps({"s": time.perf_counter() - began, "peak_mb": peak()}))
 """
+)
 
 
-GROWTH = 0.10           # goal: growth of the peak memory from the shortest run to the longest
+GROWTH = 0.10  # goal: growth of the peak memory from the shortest run to the longest
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,18 +68,36 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Make runs with the given numbers of rows and fit each several times."""
     cases = [_measured(rows, options.runs) for rows in options.rows]
-    lines = ["| rows | file MB | run folder to calibration s, median (largest) | s per million rows | peak memory MB | `stribeck "
-             "fit` with imports, exports and report s, median | its peak memory MB |", "|---|---|---|---|---|---|---|"]
+    lines = [
+        "| rows | file MB | run folder to calibration s, median (largest) | s per million rows | "
+        "peak memory MB | `stribeck "
+        "fit` with imports, exports and report s, median | its peak memory MB |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for case in cases:
         inner = case["inner"]
-        seconds, peak = float(np.median([one["s"] for one in inner])), max(one["peak_mb"] for one in inner)
-        lines.append(f"| {case['rows']:,} | {case['file_mb']:.0f} | {seconds:.2f} ({max(one['s'] for one in inner):.2f}) | "
-                     f"{1e6 * seconds / case['rows']:.1f} | {peak:.0f} | {np.median([one['s'] for one in case['whole']]):.1f} | "
-                     f"{max(one['peak_mb'] for one in case['whole']):.0f} |")
+        seconds, peak = (
+            float(np.median([one["s"] for one in inner])),
+            max(one["peak_mb"] for one in inner),
+        )
+        lines.append(
+            f"| {case['rows']:,} | {case['file_mb']:.0f} | {seconds:.2f} "
+            f"({max(one['s'] for one in inner):.2f}) | "
+            f"{1e6 * seconds / case['rows']:.1f} | {peak:.0f} | "
+            f"{np.median([one['s'] for one in case['whole']]):.1f} | "
+            f"{max(one['peak_mb'] for one in case['whole']):.0f} |"
+        )
     least, most = (max(one["peak_mb"] for one in cases[k]["inner"]) for k in (0, -1))
-    return {"cases": cases}, "\n".join([*lines, "", f"Peak memory grows by {100.0 * (most / least - 1.0):.0f} % from "
-                                        f"{options.rows[0]:,} to {options.rows[-1]:,} rows (goal: at most {100 * GROWTH:.0f} %); "
-                                        f"{cases[0]['inner'][0]['base_mb']:.0f} MB are the imported libraries."])
+    return {"cases": cases}, "\n".join(
+        [
+            *lines,
+            "",
+            f"Peak memory grows by {100.0 * (most / least - 1.0):.0f} % from "
+            f"{options.rows[0]:,} to {options.rows[-1]:,} rows (goal: at most {100 * GROWTH:.0f} "
+            "%); "
+            f"{cases[0]['inner'][0]['base_mb']:.0f} MB are the imported libraries.",
+        ]
+    )
 
 
 def _measured(rows: int, runs: int) -> dict[str, Any]:
@@ -82,12 +106,19 @@ def _measured(rows: int, runs: int) -> dict[str, Any]:
         path = long_run(Path(folder), rows)
         inner = [_child(_CHILD, str(path), f"{folder}/c{k}.toml") for k in range(runs)]
         whole = [_child(_WHOLE, "fit", str(path), "-o", f"{folder}/out{k}") for k in range(runs)]
-        return {"rows": rows, "inner": inner, "whole": whole, "file_mb": (path / "samples.arrows").stat().st_size / 1e6}
+        return {
+            "rows": rows,
+            "inner": inner,
+            "whole": whole,
+            "file_mb": (path / "samples.arrows").stat().st_size / 1e6,
+        }
 
 
 def _child(code: str, *words: str) -> dict[str, Any]:
     """Seconds and memory that a process states in its last line."""
-    done = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True
+    )
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -98,18 +129,42 @@ def long_run(folder: Path, rows: int) -> Path:
     plan = plan_constant_speed(arm, seed=1)
     first = load_run(drive_plan(arm, plan, folder / "first", 1), ALL_SIGNALS)
     table, segments = plan_table(plan), len(plan.segments)
-    table["segments"] = [{**segment, "id": segment["id"] + lap * segments,
-                          **({"mirror_of": segment["mirror_of"] + lap * segments} if "mirror_of" in segment else {})}
-                         for lap in range(-(-rows // len(first.t))) for segment in table["segments"]]
+    table["segments"] = [
+        {
+            **segment,
+            "id": segment["id"] + lap * segments,
+            **(
+                {"mirror_of": segment["mirror_of"] + lap * segments}
+                if "mirror_of" in segment
+                else {}
+            ),
+        }
+        for lap in range(-(-rows // len(first.t)))
+        for segment in table["segments"]
+    ]
     target = folder / "long"
     status = np.zeros(mechanism.n, dtype=np.int64)
-    with RunWriter(target, arm, mechanism, plan.method, arm.driver.rate, plan=table, seed=1) as writer:
+    with RunWriter(
+        target, arm, mechanism, plan.method, arm.driver.rate, plan=table, seed=1
+    ) as writer:
         for row in range(rows):
             lap, k = divmod(row, len(first.t))
             shift = lap * (first.t[-1] + 1.0 / arm.driver.rate)
             s, segment = first.signals, int(first.segment[k])
-            sample = JointSample(float(first.t[k] + shift), s["q"][k], s["dq"][k], s["tau"][k], s["t"][k] + shift,
-                                 s["temperature"][k], status)
-            writer.sample(sample, s["q_cmd"][k], s["dq_cmd"][k], segment if segment < 0 else segment + lap * segments)
+            sample = JointSample(
+                float(first.t[k] + shift),
+                s["q"][k],
+                s["dq"][k],
+                s["tau"][k],
+                s["t"][k] + shift,
+                s["temperature"][k],
+                status,
+            )
+            writer.sample(
+                sample,
+                s["q_cmd"][k],
+                s["dq_cmd"][k],
+                segment if segment < 0 else segment + lap * segments,
+            )
     shutil.rmtree(folder / "first")
     return target

@@ -36,21 +36,29 @@ FLEETS = {
     "heavy tails, one day only, +30 %": replace(ALONE, tails=4.0),
 }
 GOALS = {"found": 0.95, "false": 0.10}
-_NEW = 200              # new arms for the coverage of the prediction interval
-_SMALL = 20             # arms below which there are more fleets
+_NEW = 200  # new arms for the coverage of the prediction interval
+_SMALL = 20  # arms below which there are more fleets
 _MORE = 5
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--seeds", type=int, default=20, help=f"number of fleets of a kind; {_MORE} times as many small ones")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=20,
+        help=f"number of fleets of a kind; {_MORE} times as many small ones",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel processes")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Judge all fleets and return figures and table."""
-    cases = [(name, seed) for name, truth in FLEETS.items()
-             for seed in range(1, options.seeds * (_MORE if truth.arms < _SMALL else 1) + 1)]
+    cases = [
+        (name, seed)
+        for name, truth in FLEETS.items()
+        for seed in range(1, options.seeds * (_MORE if truth.arms < _SMALL else 1) + 1)
+    ]
     with ProcessPoolExecutor(options.jobs) as pool:
         rows = pd.DataFrame(list(pool.map(judged, *zip(*cases, strict=True))))
     figures = {name: summary(rows[rows["fleet"] == name]) for name in FLEETS}
@@ -65,27 +73,48 @@ def judged(name: str, seed: int) -> dict[str, Any]:
     found = {(one.joint, one.arm) for one in fleet.findings if one.found}
     days, arms, new = [], [], []
     for joint, one in fleet.populations.items():
-        whole = truth.between_arms if truth.days > 1 else np.hypot(truth.between_arms, truth.between_days)
+        whole = (
+            truth.between_arms
+            if truth.days > 1
+            else np.hypot(truth.between_arms, truth.between_days)
+        )
         if truth.arms > 1:
             arms.append(one.between_arms[1] <= whole <= one.between_arms[2])
         if truth.days > 1:
             days.append(one.between_days[1] <= truth.between_days <= one.between_days[2])
-        level = made.friction(int(joint[1:]) - 1, one.speeds, one.loads) + scatter(truth, (_NEW,), rng)
+        level = made.friction(int(joint[1:]) - 1, one.speeds, one.loads) + scatter(
+            truth, (_NEW,), rng
+        )
         friction = np.exp(level + truth.between_days * rng.normal(size=_NEW))
         new.append(float(np.mean((one.normal[0] <= friction) & (friction <= one.normal[1]))))
-    return {"fleet": name, "changed": len(made.changed), "hit": len(found & made.changed), "found": len(found),
-            "false": len(found - made.changed), "arms": np.sum(arms), "arms_of": len(arms), "days": np.sum(days),
-            "days_of": len(days), "new": float(np.mean(new))}
+    return {
+        "fleet": name,
+        "changed": len(made.changed),
+        "hit": len(found & made.changed),
+        "found": len(found),
+        "false": len(found - made.changed),
+        "arms": np.sum(arms),
+        "arms_of": len(arms),
+        "days": np.sum(days),
+        "days_of": len(days),
+        "new": float(np.mean(new)),
+    }
 
 
 def summary(rows: pd.DataFrame) -> dict[str, float]:
     """Return shares over the fleets of one kind."""
     total = rows.drop(columns="fleet").sum()
     share = (rows["false"] / rows["found"].clip(lower=1)).mean()
-    return {"fleets": len(rows), "changed": int(total["changed"]), "found": _ratio(total["hit"], total["changed"]),
-            "false_discovery_rate": float(share), "fleets_with_false": float((rows["false"] > 0).mean()),
-            "arms_covered": _ratio(total["arms"], total["arms_of"]), "days_covered": _ratio(total["days"], total["days_of"]),
-            "new_covered": float(rows["new"].mean())}
+    return {
+        "fleets": len(rows),
+        "changed": int(total["changed"]),
+        "found": _ratio(total["hit"], total["changed"]),
+        "false_discovery_rate": float(share),
+        "fleets_with_false": float((rows["false"] > 0).mean()),
+        "arms_covered": _ratio(total["arms"], total["arms_of"]),
+        "days_covered": _ratio(total["days"], total["days_of"]),
+        "new_covered": float(rows["new"].mean()),
+    }
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -93,17 +122,37 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _table(figures: dict[str, dict[str, float]]) -> str:
-    lines = ["Six joints, 200 arms, five days a month apart, 5 % between arms, 1.5 % between days, points with 2 % noise, 3 % of "
-             "the joints changed on the newest day, where a row does not say otherwise. A changed joint is found if one of its "
-             "tests is a finding. The false discovery rate is the mean over fleets of the share of unchanged joints among those "
-             "that are found; in unchanged fleets that is the share of fleets with a finding. Coverage is that of the 95 % "
-             "intervals of the standard deviations between arms and between days, and of the prediction interval, by the true "
-             f"friction of {_NEW} new arms. Goals: {100.0 * GOALS['found']:g} % found in both first rows, false discovery rate "
-             f"at most {100.0 * GOALS['false']:g} %.", "",
-             "| fleet | fleets | changed joints | of these found | false discovery rate | between arms covered | between days "
-             "covered | new arms covered |", "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "Six joints, 200 arms, five days a month apart, 5 % between arms, 1.5 % between days, "
+        "points with 2 % noise, 3 % of "
+        "the joints changed on the newest day, where a row does not say otherwise. A changed "
+        "joint is found if one of its "
+        "tests is a finding. The false discovery rate is the mean over fleets of the share of "
+        "unchanged joints among those "
+        "that are found; in unchanged fleets that is the share of fleets with a finding. Coverage "
+        "is that of the 95 % "
+        "intervals of the standard deviations between arms and between days, and of the "
+        "prediction interval, by the true "
+        f"friction of {_NEW} new arms. Goals: {100.0 * GOALS['found']:g} % found in both first "
+        "rows, false discovery rate "
+        f"at most {100.0 * GOALS['false']:g} %.",
+        "",
+        "| fleet | fleets | changed joints | of these found | false discovery rate | between arms "
+        "covered | between days "
+        "covered | new arms covered |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for name, one in figures.items():
-        shares = [_percent(one[key]) for key in ("found", "false_discovery_rate", "arms_covered", "days_covered", "new_covered")]
+        shares = [
+            _percent(one[key])
+            for key in (
+                "found",
+                "false_discovery_rate",
+                "arms_covered",
+                "days_covered",
+                "new_covered",
+            )
+        ]
         lines.append(f"| {name} | {one['fleets']} | {one['changed']} | {' | '.join(shares)} |")
     return "\n".join(lines)
 

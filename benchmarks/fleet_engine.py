@@ -1,4 +1,6 @@
-"""Thousands of recordings through `stribeck fleet fit`: speed, efficiency of two workers, memory, and what survives faults."""
+"""Thousands of recordings through `stribeck fleet fit`: speed, efficiency of two workers, memory,
+and what survives faults.
+"""
 
 import argparse
 import json
@@ -35,13 +37,14 @@ if TYPE_CHECKING:
 
 WORKERS, MEMORY = 2, "700MB"
 GOALS = {"efficiency": 0.85, "memory": 700.0}
-CRASHING = "crashing"   # name of the recording that ends every worker, in place of a library that crashes
-_CHANGE = 0.02          # relative change of friction torque between distinct runs
-_KILLS = 3              # workers that are killed from outside
-_ARMS = 2               # arms of ten runs each that are fitted while things go wrong
-_EMPTY = 1000           # tasks without work
-_CLUSTER = 100          # workers of the estimate
-_FETCH = 50e6           # assumed speed of object storage for each worker [bytes/s]
+# name of the recording that ends every worker, in place of a library that crashes
+CRASHING = "crashing"
+_CHANGE = 0.02  # relative change of friction torque between distinct runs
+_KILLS = 3  # workers that are killed from outside
+_ARMS = 2  # arms of ten runs each that are fitted while things go wrong
+_EMPTY = 1000  # tasks without work
+_CLUSTER = 100  # workers of the estimate
+_FETCH = 50e6  # assumed speed of object storage for each worker [bytes/s]
 _ALONE = """
 import json, sys, time
 from stribeck.experiments.fleet.find_recordings import find_recordings
@@ -84,25 +87,53 @@ class FaultyOrder(FitOrder):
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--distinct", type=int, default=500, help="number of runs with samples of their own")
-    parser.add_argument("--runs", type=int, default=5000, help="number of run folders, hard-linked to the distinct ones")
+    parser.add_argument(
+        "--distinct", type=int, default=500, help="number of runs with samples of their own"
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=5000,
+        help="number of run folders, hard-linked to the distinct ones",
+    )
     parser.add_argument("--rows", type=int, default=60_000, help="rows of a run, of six joints")
-    parser.add_argument("--alone", type=int, default=20, help="number of runs that one process fits for comparison")
-    parser.add_argument("--minutes", type=float, help="time after which the fit of the runs is stopped")
-    parser.add_argument("--folder", type=Path, help="folder for runs and results, on a disk with room for all distinct runs")
+    parser.add_argument(
+        "--alone", type=int, default=20, help="number of runs that one process fits for comparison"
+    )
+    parser.add_argument(
+        "--minutes", type=float, help="time after which the fit of the runs is stopped"
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="folder for runs and results, on a disk with room for all distinct runs",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Make the runs, fit some in one process, all with two workers, and some again while things go wrong."""
+    """Make the runs, fit some in one process, all with two workers, and some
+    again while things go wrong.
+    """
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
-        arms = linked(distinct(folder, options.distinct, options.rows), folder / "arms", options.runs)
-        size = sum(path.stat().st_size for path in next(arms.glob("*/*")).rglob("*") if path.is_file())
+        arms = linked(
+            distinct(folder, options.distinct, options.rows), folder / "arms", options.runs
+        )
+        size = sum(
+            path.stat().st_size for path in next(arms.glob("*/*")).rglob("*") if path.is_file()
+        )
         before = one_process(arms, folder / "before", options.alone)
-        figures = {"size_mb": size / 1e6, **clean(arms, folder / "fits", options.minutes), **faulty(arms, folder)}
+        figures = {
+            "size_mb": size / 1e6,
+            **clean(arms, folder / "fits", options.minutes),
+            **faulty(arms, folder),
+        }
         after = one_process(arms, folder / "after", options.alone)
-        alone = figures["alone"] = min(before, after, key=lambda one: one["s"])     # that which other programs disturbed less
-    figures["efficiency"] = alone["s"] / alone["runs"] / (WORKERS * figures["s"] / figures["fitted"])
+        # that which other programs disturbed less
+        alone = figures["alone"] = min(before, after, key=lambda one: one["s"])
+    figures["efficiency"] = (
+        alone["s"] / alone["runs"] / (WORKERS * figures["s"] / figures["fitted"])
+    )
     figures["cpu_efficiency"] = alone["cpu_s"] / alone["runs"] / figures["cpu_s_a_run"]
     figures["load"] = os.getloadavg()[2]
     figures["estimate"] = estimate(figures)
@@ -111,32 +142,54 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def one_process(arms: Path, out: Path, runs: int) -> dict[str, Any]:
     """Fit some runs in one process."""
-    return dict(json.loads(subprocess.run([sys.executable, "-c", _ALONE, str(arms), str(out), str(runs)], check=True,
-                                          capture_output=True, text=True).stdout))
+    return dict(
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", _ALONE, str(arms), str(out), str(runs)],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
+    )
 
 
 def distinct(folder: Path, count: int, rows: int) -> list[Path]:
-    """Make runs of lab6 with the given number of rows; torques of each joint differ from run to run."""
+    """Make runs of lab6 with the given number of rows; torques of each
+    joint differ from run to run.
+    """
     first = long_run(folder, rows)
     with pa.ipc.open_stream(pa.memory_map(str(first / SAMPLES))) as reader:
         table = reader.read_all()
     made = []
     for k in range(count):
-        made.append(shutil.copytree(first, folder / "distinct" / f"{k:04d}", ignore=shutil.ignore_patterns(SAMPLES)))
+        made.append(
+            shutil.copytree(
+                first, folder / "distinct" / f"{k:04d}", ignore=shutil.ignore_patterns(SAMPLES)
+            )
+        )
         rng, own = np.random.default_rng(k), table
         for column in [name for name in table.column_names if name.startswith("tau.")]:
-            speed, tau = (table[name].to_numpy() for name in (column.replace("tau.", "dq."), column))
+            speed, tau = (
+                table[name].to_numpy() for name in (column.replace("tau.", "dq."), column)
+            )
             tau = tau + _CHANGE * rng.normal() * np.abs(tau).mean() * np.tanh(100.0 * speed)
-            own = own.set_column(own.column_names.index(column), table.schema.field(column), pa.array(tau))
+            own = own.set_column(
+                own.column_names.index(column), table.schema.field(column), pa.array(tau)
+            )
         compressed = pa.ipc.IpcWriteOptions(compression="zstd")
-        with (pa.OSFile(str(made[-1] / SAMPLES), "wb") as file,
-              pa.ipc.new_stream(file, table.schema, options=compressed) as writer):
+        with (
+            pa.OSFile(str(made[-1] / SAMPLES), "wb") as file,
+            pa.ipc.new_stream(file, table.schema, options=compressed) as writer,
+        ):
             writer.write_table(own, max_chunksize=250)
     return made
 
 
 def linked(distinct: list[Path], arms: Path, count: int) -> Path:
-    """Link the distinct runs to `count` run folders, ten of each arm; only the record, with its serial number, is a new file."""
+    """Link the distinct runs to `count` run folders, ten of each arm; only the record, with its
+    serial number, is a new file.
+    """
     for k in range(count):
         source, target = distinct[k % len(distinct)], arms / f"S{k // 10:04d}" / f"day{k % 10}"
         for path in source.rglob("*"):
@@ -145,14 +198,19 @@ def linked(distinct: list[Path], arms: Path, count: int) -> Path:
                 if path.name != RECORD:
                     os.link(path, target / path.relative_to(source))
         record = json.loads((source / RECORD).read_text(encoding="utf-8"))
-        (target / RECORD).write_text(json.dumps(record | {"serial": f"S{k // 10:04d}"}), encoding="utf-8")
+        (target / RECORD).write_text(
+            json.dumps(record | {"serial": f"S{k // 10:04d}"}), encoding="utf-8"
+        )
     return arms
 
 
 def spoiled(arms: Path) -> set[str]:
     """Add corrupt runs and one that crashes; return their paths."""
     good = next(arms.glob("*/*"))
-    bad = {name: shutil.copytree(good, arms / "bad" / name) for name in ("cut", "text", "record", "arm", CRASHING)}
+    bad = {
+        name: shutil.copytree(good, arms / "bad" / name)
+        for name in ("cut", "text", "record", "arm", CRASHING)
+    }
     (bad["cut"] / SAMPLES).write_bytes((good / SAMPLES).read_bytes()[:100_000])
     (bad["text"] / SAMPLES).write_text("t,q,tau\n0,0,0\n", encoding="utf-8")
     (bad["record"] / RECORD).write_text("{", encoding="utf-8")
@@ -166,7 +224,9 @@ class _Enough(Exception):
 
 
 def clean(arms: Path, out: Path, minutes: float | None) -> dict[str, Any]:
-    """Fit all runs with two workers, or those of some minutes, and ask what a second call would do; then send empty tasks."""
+    """Fit all runs with two workers, or those of some minutes, and ask what a second call would
+    do; then send empty tasks.
+    """
     order, dataset = FitOrder(Options()), Dataset.create(Place.of(out), FITS)
     tasks, before = tasks_of(find_recordings([str(arms)]), order, dataset), _cpu()
     fitted: list[Outcome] = []
@@ -187,18 +247,33 @@ def clean(arms: Path, out: Path, minutes: float | None) -> dict[str, Any]:
         raise InputError("no run was fitted; give more --minutes")
     total = _cpu() - before
     began, done = time.perf_counter(), {one.path for one in fitted}
-    again = [task for task in tasks_of(find_recordings([str(arms)]), order, dataset)
-             if task.unchanged is None and task.recording.shown in done]
+    again = [
+        task
+        for task in tasks_of(find_recordings([str(arms)]), order, dataset)
+        if task.unchanged is None and task.recording.shown in done
+    ]
     listing = time.perf_counter() - began
-    return {"s": seconds, "fitted": len(fitted), "cpu_s_a_run": total / len(fitted),
-            "task_cpu_s": float(np.median([one.cpu for one in fitted])), "memory_mb": max(one.memory for one in fitted),
-            "to_do_again": len(again), "listing_s": listing, "task_s_scheduler": _scheduling(tasks, dataset)}
+    return {
+        "s": seconds,
+        "fitted": len(fitted),
+        "cpu_s_a_run": total / len(fitted),
+        "task_cpu_s": float(np.median([one.cpu for one in fitted])),
+        "memory_mb": max(one.memory for one in fitted),
+        "to_do_again": len(again),
+        "listing_s": listing,
+        "task_s_scheduler": _scheduling(tasks, dataset),
+    }
 
 
 def _scheduling(tasks: list[Task], dataset: Dataset) -> float:
     """Computing time of command and scheduler for a task [s], from tasks without work."""
-    many = [replace(task, recording=replace(task.recording, place=Place(f"{task.recording.place.url}/{k}")))
-            for k in range(-(-_EMPTY // len(tasks))) for task in tasks]
+    many = [
+        replace(
+            task, recording=replace(task.recording, place=Place(f"{task.recording.place.url}/{k}"))
+        )
+        for k in range(-(-_EMPTY // len(tasks)))
+        for task in tasks
+    ]
     with local_workers(WORKERS, MEMORY) as client:
         _warm(client)
         before = time.process_time()
@@ -207,7 +282,9 @@ def _scheduling(tasks: list[Task], dataset: Dataset) -> float:
 
 
 def faulty(arms: Path, folder: Path) -> dict[str, Any]:
-    """Fit some runs with two workers that are killed now and then, beside corrupt runs and one that ends its workers."""
+    """Fit some runs with two workers that are killed now and then, beside corrupt runs and
+    one that ends its workers.
+    """
     some = folder / "some"
     for arm in sorted(arms.iterdir())[:_ARMS]:
         shutil.copytree(arm, some / arm.name, copy_function=os.link)
@@ -217,8 +294,14 @@ def faulty(arms: Path, folder: Path) -> dict[str, Any]:
     with local_workers(WORKERS, MEMORY) as client:
         result, killed = _killing(client, tasks, order)
     named = {one.path: one.reason for one in result.of_state(FAILED)}
-    return {"good": len(tasks) - len(bad), "good_fitted": len(result.of_state(WRITTEN)), "killed": killed, "bad": len(bad),
-            "named": len(named.keys() & bad), "wrongly_named": [reason for path, reason in named.items() if path not in bad]}
+    return {
+        "good": len(tasks) - len(bad),
+        "good_fitted": len(result.of_state(WRITTEN)),
+        "killed": killed,
+        "bad": len(bad),
+        "named": len(named.keys() & bad),
+        "wrongly_named": [reason for path, reason in named.items() if path not in bad],
+    }
 
 
 def _killing(client: "Client", tasks: list[Task], order: FaultyOrder) -> tuple[FleetResult, int]:
@@ -251,42 +334,97 @@ def _cpu() -> float:
 
 
 def estimate(figures: dict[str, Any]) -> dict[str, float]:
-    """Rate of a cluster, from the time of a run in one process, of its files, and of scheduler and command for each run."""
+    """Rate of a cluster, from the time of a run in one process, of its files, and of scheduler
+    and command for each run.
+    """
     work = figures["task_cpu_s"] + figures["size_mb"] * 1e6 / _FETCH
     by_workers, by_scheduler = 60.0 * _CLUSTER / work, 60.0 / max(figures["task_s_scheduler"], 1e-6)
-    return {"work_s": work, "by_workers": by_workers, "by_scheduler": by_scheduler, "a_minute": min(by_workers, by_scheduler),
-            "network": figures["size_mb"] * min(by_workers, by_scheduler) / 60.0}
+    return {
+        "work_s": work,
+        "by_workers": by_workers,
+        "by_scheduler": by_scheduler,
+        "a_minute": min(by_workers, by_scheduler),
+        "network": figures["size_mb"] * min(by_workers, by_scheduler) / 60.0,
+    }
 
 
 def _table(figures: dict[str, Any], options: argparse.Namespace) -> str:
     alone, guess = figures["alone"], figures["estimate"]
-    rows = [("one process: runs a minute", f"{60.0 * alone['runs'] / alone['s']:.1f} ({alone['runs']} runs)"),
-            ("two workers: runs a minute", f"{60.0 * figures['fitted'] / figures['s']:.1f} ({figures['fitted']} runs)"),
-            ("efficiency by wall time, of two", f"{figures['efficiency']:.2f}"),
-            ("efficiency by computing time; of the tasks, without the start that a long job has once, too",
-             f"{figures['cpu_efficiency']:.2f}; {alone['cpu_s'] / alone['runs'] / figures['task_cpu_s']:.2f}"),
-            ("computing time of a run: one process; a task of two workers; with all overhead",
-             f"{alone['cpu_s'] / alone['runs']:.2f} s; {figures['task_cpu_s']:.2f} s; {figures['cpu_s_a_run']:.2f} s"),
-            ("computing time of command and scheduler for a task without work", f"{1e3 * figures['task_s_scheduler']:.1f} ms"),
-            ("peak memory of a worker", f"{figures['memory_mb']:.0f} MB"),
-            ("runs that a second call fits again; time to know it", f"{figures['to_do_again']}; {figures['listing_s']:.2f} s"),
-            ("with faults: runs; of these fitted; workers killed from outside",
-             f"{figures['good']}; {figures['good_fitted']}; {figures['killed']}"),
-            ("with faults: corrupt and crashing runs beside them; of these named", f"{figures['bad']}; {figures['named']}")]
-    stopped = ("" if figures["fitted"] == options.runs else
-               f", stopped after {figures['s'] / 60.0:.0f} minutes; a second call would go on with the runs that are left")
-    return "\n".join([
-        f"{options.runs} run folders of {options.rows:,} rows and six joints ({figures['size_mb']:.1f} MB), hard-linked to "
-        f"{options.distinct} distinct ones; two worker processes with {MEMORY} each{stopped}. The efficiency by wall time is "
-        "the time of a run in one process, the shorter one of before and after, over twice the time of a run with two workers. "
-        f"It suffers from other programs on the computer, which here had a load of {figures['load']:.1f} on {os.cpu_count()} "
-        "cores after the run; that by computing time does so "
-        "less. It compares one process's computing time for a run with that of two workers, with all overhead: start, imports, "
-        f"scheduler and nannies. Then {figures['good']} runs are fitted while workers are killed from outside, beside four "
-        f"corrupt runs and one that ends every worker that takes it: {KILLS} among the others, and {KILLS} alone. Goals: "
-        f"efficiency {GOALS['efficiency']:g}, {GOALS['memory']:g} MB.", "",
-        "| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), "",
-        f"On paper, {_CLUSTER} workers do {guess['a_minute']:,.0f} runs a minute: each takes {guess['work_s']:.2f} s a run, its "
-        f"computing time above and {_FETCH / 1e6:g} MB/s from object storage, which together is {guess['network']:.0f} MB/s for "
-        f"the storage. Command and scheduler share one core, which would allow {guess['by_scheduler']:,.0f} runs a minute. "
-        "Assumed are cores as fast as this one, storage and network that keep up, and no waiting for workers."])
+    rows = [
+        (
+            "one process: runs a minute",
+            f"{60.0 * alone['runs'] / alone['s']:.1f} ({alone['runs']} runs)",
+        ),
+        (
+            "two workers: runs a minute",
+            f"{60.0 * figures['fitted'] / figures['s']:.1f} ({figures['fitted']} runs)",
+        ),
+        ("efficiency by wall time, of two", f"{figures['efficiency']:.2f}"),
+        (
+            "efficiency by computing time; of the tasks, without the start that a long job has "
+            "once, too",
+            f"{figures['cpu_efficiency']:.2f}; "
+            f"{alone['cpu_s'] / alone['runs'] / figures['task_cpu_s']:.2f}",
+        ),
+        (
+            "computing time of a run: one process; a task of two workers; with all overhead",
+            f"{alone['cpu_s'] / alone['runs']:.2f} s; {figures['task_cpu_s']:.2f} s; "
+            f"{figures['cpu_s_a_run']:.2f} s",
+        ),
+        (
+            "computing time of command and scheduler for a task without work",
+            f"{1e3 * figures['task_s_scheduler']:.1f} ms",
+        ),
+        ("peak memory of a worker", f"{figures['memory_mb']:.0f} MB"),
+        (
+            "runs that a second call fits again; time to know it",
+            f"{figures['to_do_again']}; {figures['listing_s']:.2f} s",
+        ),
+        (
+            "with faults: runs; of these fitted; workers killed from outside",
+            f"{figures['good']}; {figures['good_fitted']}; {figures['killed']}",
+        ),
+        (
+            "with faults: corrupt and crashing runs beside them; of these named",
+            f"{figures['bad']}; {figures['named']}",
+        ),
+    ]
+    stopped = (
+        ""
+        if figures["fitted"] == options.runs
+        else f", stopped after {figures['s'] / 60.0:.0f} minutes; a second call would go on with "
+        "the runs that are left"
+    )
+    return "\n".join(
+        [
+            f"{options.runs} run folders of {options.rows:,} rows and six joints "
+            f"({figures['size_mb']:.1f} MB), hard-linked to "
+            f"{options.distinct} distinct ones; two worker processes with {MEMORY} each{stopped}. "
+            "The efficiency by wall time is "
+            "the time of a run in one process, the shorter one of before and after, over twice "
+            "the time of a run with two workers. "
+            "It suffers from other programs on the computer, which here had a load of "
+            f"{figures['load']:.1f} on {os.cpu_count()} "
+            "cores after the run; that by computing time does so "
+            "less. It compares one process's computing time for a run with that of two workers, "
+            "with all overhead: start, imports, "
+            f"scheduler and nannies. Then {figures['good']} runs are fitted while workers are "
+            "killed from outside, beside four "
+            f"corrupt runs and one that ends every worker that takes it: {KILLS} among the "
+            f"others, and {KILLS} alone. Goals: "
+            f"efficiency {GOALS['efficiency']:g}, {GOALS['memory']:g} MB.",
+            "",
+            "| figure | value |",
+            "|---|---|",
+            *(f"| {name} | {value} |" for name, value in rows),
+            "",
+            f"On paper, {_CLUSTER} workers do {guess['a_minute']:,.0f} runs a minute: each takes "
+            f"{guess['work_s']:.2f} s a run, its "
+            f"computing time above and {_FETCH / 1e6:g} MB/s from object storage, which together "
+            f"is {guess['network']:.0f} MB/s for "
+            "the storage. Command and scheduler share one core, which would allow "
+            f"{guess['by_scheduler']:,.0f} runs a minute. "
+            "Assumed are cores as fast as this one, storage and network that keep up, and no "
+            "waiting for workers.",
+        ]
+    )

@@ -1,7 +1,9 @@
-"""Simulated fleets: arms with known scatter, calibrated with known noise. Nothing of the package's estimators is used.
+"""Simulated fleets: arms with known scatter, calibrated with known noise. Nothing of the
+package's estimators is used.
 
-True friction is (c + k_L L + k_w w) exp(u + v) with u of the arm and v of the day. A calibration fits a law that is linear in its
-parameters to noisy points by least squares; the covariance is that of the known noise.
+True friction is (c + k_L L + k_w w) exp(u + v) with u of the arm and v of the day. A
+calibration fits a law that is linear in its parameters to noisy points by least squares; the
+covariance is that of the known noise.
 """
 
 from dataclasses import dataclass
@@ -19,8 +21,8 @@ from stribeck.ident.laws.parameter import Parameter
 
 SPEEDS, LOADS = np.geomspace(0.02, 1.5, 12), np.linspace(0.0, 20.0, 3)
 FIRST = datetime(2025, 1, 6, 9, tzinfo=UTC)
-_RUNS = count()         # no two calibrations share a run
-_FALL = 0.06            # Stribeck velocity that is given to the fit [rad/s]
+_RUNS = count()  # no two calibrations share a run
+_FALL = 0.06  # Stribeck velocity that is given to the fit [rad/s]
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,16 @@ class Simulated:
     changed: set[tuple[str, str]]
     parts: np.ndarray
 
-    def friction(self, joint: int, speeds: tuple[float, float], loads: tuple[float, float]) -> float:
-        """Return the mean log friction of a joint of the mean arm, over the logarithm of speed and over load."""
+    def friction(
+        self, joint: int, speeds: tuple[float, float], loads: tuple[float, float]
+    ) -> float:
+        """Return the mean log friction of a joint of the mean arm, over the
+        logarithm of speed and over load.
+        """
         w, load = np.meshgrid(np.geomspace(*speeds, 400), np.linspace(*loads, 50))
-        return float(np.mean(np.log(self.parts[joint] @ [np.ones(w.size), load.ravel(), w.ravel()])))
+        return float(
+            np.mean(np.log(self.parts[joint] @ [np.ones(w.size), load.ravel(), w.ravel()]))
+        )
 
 
 def scatter(truth: Truth, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -108,37 +116,91 @@ def simulated(truth: Truth, rng: np.random.Generator) -> Simulated:
     made = {}
     for a in range(truth.arms):
         for d in range(truth.days):
-            level = arm[a] + day[a, d] + moved[a] * np.log1p(truth.drift) * d * truth.interval / 365.25
-            level = level + (moved[a] * np.log1p(truth.size) if d >= truth.days - truth.after else 0.0)
+            level = (
+                arm[a] + day[a, d] + moved[a] * np.log1p(truth.drift) * d * truth.interval / 365.25
+            )
+            level = level + (
+                moved[a] * np.log1p(truth.size) if d >= truth.days - truth.after else 0.0
+            )
             noise = truth.noise * np.exp(truth.uneven * rng.normal())
-            joints = {f"j{j + 1}": _estimated(truth.laws[(a + j) % len(truth.laws)], np.exp(level[j]) * parts[j], noise, rng)
-                      for j in range(truth.joints)}
-            made[f"A{a:03d}-{d:02d}"] = _calibration(f"A{a:03d}", FIRST + timedelta(days=d * truth.interval + a % 7), joints)
-    return Simulated(made, {(f"j{j + 1}", f"A{a:03d}") for a, j in zip(*np.nonzero(moved), strict=True)}, parts)
+            joints = {
+                f"j{j + 1}": _estimated(
+                    truth.laws[(a + j) % len(truth.laws)], np.exp(level[j]) * parts[j], noise, rng
+                )
+                for j in range(truth.joints)
+            }
+            made[f"A{a:03d}-{d:02d}"] = _calibration(
+                f"A{a:03d}", FIRST + timedelta(days=d * truth.interval + a % 7), joints
+            )
+    return Simulated(
+        made, {(f"j{j + 1}", f"A{a:03d}") for a, j in zip(*np.nonzero(moved), strict=True)}, parts
+    )
 
 
-def _calibration(serial: str, created: datetime, joints: dict[str, JointCalibration]) -> Calibration:
-    return Calibration("six", created, "simulated", "drive", ({"path": "run", "sha256": f"{next(_RUNS):064x}"},),
-                       Model("six.urdf", "", (0.0, 0.0, -9.81), Tool()), {"versions": {}}, joints, serial=serial)
+def _calibration(
+    serial: str, created: datetime, joints: dict[str, JointCalibration]
+) -> Calibration:
+    return Calibration(
+        "six",
+        created,
+        "simulated",
+        "drive",
+        ({"path": "run", "sha256": f"{next(_RUNS):064x}"},),
+        Model("six.urdf", "", (0.0, 0.0, -9.81), Tool()),
+        {"versions": {}},
+        joints,
+        serial=serial,
+    )
 
 
-def _estimated(law: str, parts: np.ndarray, noise: float, rng: np.random.Generator) -> JointCalibration:
+def _estimated(
+    law: str, parts: np.ndarray, noise: float, rng: np.random.Generator
+) -> JointCalibration:
     """Fit noisy points of one joint by a law that is linear in its parameters."""
     w, load = (grid.ravel() for grid in np.meshgrid(SPEEDS, LOADS))
     friction = parts[0] + parts[1] * load + parts[2] * w
     fall = np.exp(-((w / _FALL) ** 2))
-    columns = {"coulomb-viscous": {"coulomb": np.ones_like(w), "coulomb_coefficient": load, "viscous": w},
-               "stribeck": {"coulomb": 1.0 - fall, "static": fall, "coulomb_coefficient": (1.0 - fall) * load,
-                            "static_coefficient": fall * load, "viscous": w}}[law]
+    columns = {
+        "coulomb-viscous": {"coulomb": np.ones_like(w), "coulomb_coefficient": load, "viscous": w},
+        "stribeck": {
+            "coulomb": 1.0 - fall,
+            "static": fall,
+            "coulomb_coefficient": (1.0 - fall) * load,
+            "static_coefficient": fall * load,
+            "viscous": w,
+        },
+    }[law]
     deviation = noise * friction
     design = np.column_stack(list(columns.values())) / deviation[:, None]
     measured = friction + deviation * rng.normal(size=len(w))
     covariance = np.linalg.inv(design.T @ design)
     value, error = covariance @ design.T @ (measured / deviation), np.sqrt(np.diag(covariance))
-    parameters = {name: Parameter(float(v), float(e), float(v - 1.96 * e), float(v + 1.96 * e), unit(name, load="torque"),
-                                  "identified") for name, v, e in zip(columns, value, error, strict=True)}
+    parameters = {
+        name: Parameter(
+            float(v),
+            float(e),
+            float(v - 1.96 * e),
+            float(v + 1.96 * e),
+            unit(name, load="torque"),
+            "identified",
+        )
+        for name, v, e in zip(columns, value, error, strict=True)
+    }
     if law == "stribeck":
         parameters["stribeck_velocity"] = Parameter(_FALL, None, None, None, "rad/s", "identified")
     speeds, loads = ((float(one[0]), float(one[-1])) for one in (SPEEDS, LOADS))
-    return JointCalibration(law, "torque", parameters, {}, None, 0.05, speeds, loads, None, None, tuple(columns),
-                            covariance / np.outer(error, error), 1.96)
+    return JointCalibration(
+        law,
+        "torque",
+        parameters,
+        {},
+        None,
+        0.05,
+        speeds,
+        loads,
+        None,
+        None,
+        tuple(columns),
+        covariance / np.outer(error, error),
+        1.96,
+    )

@@ -1,8 +1,10 @@
-"""Independent simulator of an arm: Pinocchio's M(q) and bias forces; integrator, drive loop and friction without our code.
+"""Independent simulator of an arm: Pinocchio's M(q) and bias forces; integrator, drive loop and
+friction without our code.
 
-The drive updates its torque in every step of half a millisecond. Velocities follow from impulses (Moreau's time stepping). Dry
-friction is the impulse that stops a joint, limited by its level; Gauss-Seidel iteration over the joints makes the impulses
-consistent. Instead of dry friction there may be bristles (LuGre). Between motor and link there may be a spring with backlash.
+The drive updates its torque in every step of half a millisecond. Velocities follow from impulses
+(Moreau's time stepping). Dry friction is the impulse that stops a joint, limited by its level;
+Gauss-Seidel iteration over the joints makes the impulses consistent. Instead of dry friction there
+may be bristles (LuGre). Between motor and link there may be a spring with backlash.
 """
 
 import math
@@ -15,20 +17,22 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 
 Array = NDArray[np.float64]
-RATE = 2000.0           # Hz; rate of physics and drive
-_SWEEPS = 8             # largest number of Gauss-Seidel iterations
-_AGREED = 1e-10         # rad/s; the iteration ends if velocities change by less
-_SLOW = 2e-3            # rad/s; below this speed a joint may reverse within a step
-_POSITION_GAIN = 12.0   # 1/s
-_VELOCITY_GAIN = 2.0 * math.pi * 20.0       # 1/s, times the inertia at the start
-_INTEGRAL_GAIN = 40.0   # 1/s, times the velocity gain
-_DAMPING = 0.05         # damping ratio of the lighter of link and rotor on the spring
-_STEP = 0.5             # rad; phase of the fastest oscillation per step
+RATE = 2000.0  # Hz; rate of physics and drive
+_SWEEPS = 8  # largest number of Gauss-Seidel iterations
+_AGREED = 1e-10  # rad/s; the iteration ends if velocities change by less
+_SLOW = 2e-3  # rad/s; below this speed a joint may reverse within a step
+_POSITION_GAIN = 12.0  # 1/s
+_VELOCITY_GAIN = 2.0 * math.pi * 20.0  # 1/s, times the inertia at the start
+_INTEGRAL_GAIN = 40.0  # 1/s, times the velocity gain
+_DAMPING = 0.05  # damping ratio of the lighter of link and rotor on the spring
+_STEP = 0.5  # rad; phase of the fastest oscillation per step
 
 
 @dataclass(frozen=True)
 class Ripple:
-    """Periodic variation of friction with position: relative amplitude, waves per turn of the joint, and phase."""
+    """Periodic variation of friction with position: relative amplitude, waves per
+    turn of the joint, and phase.
+    """
 
     part: float
     waves: float
@@ -42,19 +46,22 @@ class JointTruth:
     Attributes
     ----------
     coulomb, static, viscous : float
-        Coulomb and static level [N·m]; viscous torque at 1 rad/s. Without `static` there is no drop.
+        Coulomb and static level [N·m]; viscous torque at 1 rad/s. Without
+        `static` there is no drop.
     stribeck_velocity, stribeck_exponent : float
         Velocity and exponent of the drop.
     viscous_power : float
         Viscous friction grows with this power of the speed.
     coulomb_coefficient, static_coefficient, viscous_coefficient : float
-        Growth with the transmitted rigid-body torque; for viscous friction the relative growth per N·m.
+        Growth with the transmitted rigid-body torque; for viscous friction
+        the relative growth per N·m.
     asymmetry : float
         Difference of forward and backward Coulomb friction, relative to their mean.
     ripples : tuple of Ripple
         Variation with position.
     warm_up, warm_up_time : float
-        Excess of friction at the start relative to the warm joint, and time constant of its decay [s].
+        Excess of friction at the start relative to the warm joint, and time
+        constant of its decay [s].
     bristle : float
         Stiffness of the bristles [N·m/rad]; 0 means dry friction that sticks.
     scatter : float
@@ -110,7 +117,9 @@ class JointTruth:
 
 @dataclass(frozen=True)
 class Gear:
-    """Gear of every joint: natural frequency of the rotor before a locked link [Hz], and backlash [rad]."""
+    """Gear of every joint: natural frequency of the rotor before a locked link
+    [Hz], and backlash [rad].
+    """
 
     frequency: float
     play: float = 0.0
@@ -155,11 +164,17 @@ class ForeignArm:
         assert tuple(model.names)[1:] == tuple(self.truths)
         mass, *com = self.payload
         if mass:
-            model.appendBodyToJoint(model.njoints - 1, pin.Inertia(mass, np.array(com), np.zeros((3, 3))), pin.SE3.Identity())
+            model.appendBodyToJoint(
+                model.njoints - 1,
+                pin.Inertia(mass, np.array(com), np.zeros((3, 3))),
+                pin.SE3.Identity(),
+            )
         return model
 
     def loads(self, q: Array, dq: Array) -> Array:
-        """Magnitude of the transmitted rigid-body torque of every joint at constant speeds, shape (N, n) [N·m]."""
+        """Magnitude of the transmitted rigid-body torque of every joint at constant
+        speeds, shape (N, n) [N·m].
+        """
         import pinocchio as pin
 
         model = self.model()
@@ -176,14 +191,20 @@ class Log:
     tau: Array
 
 
-def drive(arm: ForeignArm, t: Array, segment: NDArray[np.int64], q: Array, dq: Array, seed: int) -> Log:
-    """Follow set-points (N, n) at times (N,) with an independent drive loop, and log the signals of the motors."""
+def drive(
+    arm: ForeignArm, t: Array, segment: NDArray[np.int64], q: Array, dq: Array, seed: int
+) -> Log:
+    """Follow set-points (N, n) at times (N,) with an independent drive loop, and log
+    the signals of the motors.
+    """
     rng = np.random.default_rng(seed)
     every = round(RATE * float(t[1] - t[0]))
     fine = np.arange(every * (len(t) - 1) + 1) / RATE
     path = CubicHermiteSpline(t, q, dq)
     wanted, rate = path(np.minimum(fine, t[-1])), path(np.minimum(fine, t[-1]), 1)
-    levels = 1.0 + rng.normal(size=(int(segment.max()) + 2, q.shape[1])) * [truth.scatter for truth in arm.truths.values()]
+    levels = 1.0 + rng.normal(size=(int(segment.max()) + 2, q.shape[1])) * [
+        truth.scatter for truth in arm.truths.values()
+    ]
     motion = (_Soft if arm.gear else _Rigid)(arm, q[0])
     loop = _DriveLoop(motion.inertia, motion.bias)
     rows_q, rows_tau = np.empty_like(q), np.empty_like(q)
@@ -200,13 +221,17 @@ def drive(arm: ForeignArm, t: Array, segment: NDArray[np.int64], q: Array, dq: A
 
 
 class _DriveLoop:
-    """Cascade of position, velocity and torque loop as in drives: P, then PI with velocity feed-forward of the set-point."""
+    """Cascade of position, velocity and torque loop as in drives: P, then PI with velocity
+    feed-forward of the set-point.
+    """
 
     def __init__(self, inertia: list[float], bias: list[float]) -> None:
         self.gain = [_VELOCITY_GAIN * J for J in inertia]
         self.held = list(bias)
 
-    def __call__(self, target: list[float], rate: list[float], q: list[float], v: list[float]) -> list[float]:
+    def __call__(
+        self, target: list[float], rate: list[float], q: list[float], v: list[float]
+    ) -> list[float]:
         tau = []
         for j, gain in enumerate(self.gain):
             error = rate[j] + _POSITION_GAIN * (target[j] - q[j]) - v[j]
@@ -221,10 +246,20 @@ class _Friction:
     def __init__(self, arm: ForeignArm, inertia: list[float]) -> None:
         self.truths = list(arm.truths.values())
         self.bristles = [0.0] * len(self.truths)
-        self.damping = [0.2 * math.sqrt(truth.bristle * J) for truth, J in zip(self.truths, inertia, strict=True)]
+        self.damping = [
+            0.2 * math.sqrt(truth.bristle * J)
+            for truth, J in zip(self.truths, inertia, strict=True)
+        ]
 
-    def at(self, q: list[float], v: list[float], load: list[float], t: float, level: list[float],
-           dt: float) -> tuple[list[float], list[tuple[float, float]]]:
+    def at(
+        self,
+        q: list[float],
+        v: list[float],
+        load: list[float],
+        t: float,
+        level: list[float],
+        dt: float,
+    ) -> tuple[list[float], list[tuple[float, float]]]:
         """Signed given torques, and the limits of dry friction."""
         given, between = [], []
         for j, truth in enumerate(self.truths):
@@ -241,7 +276,9 @@ class _Friction:
         return given, between
 
     def _bristle(self, j: int, truth: JointTruth, v: float, level: float, dt: float) -> float:
-        """LuGre: bristles deflect with the motion and slip at the level; an implicit step integrates their deflection."""
+        """LuGre: bristles deflect with the motion and slip at the level; an implicit step
+        integrates their deflection.
+        """
         before = self.bristles[j]
         after = (before + v * dt) / (1.0 + truth.bristle * abs(v) / level * dt)
         self.bristles[j] = after
@@ -267,8 +304,11 @@ class _Rigid:
         """Integrate one time step."""
         bias = self.pin.nle(self.model, self.data, self.q, self.v)
         inverse = self.pin.computeMinverse(self.model, self.data, self.q)
-        given, between = self.friction.at(self.seen, self.speed, np.abs(bias).tolist(), t, level, 1.0 / RATE)
-        held = self.impulse         # start with friction of the previous step, which is nearly right while a joint slides
+        given, between = self.friction.at(
+            self.seen, self.speed, np.abs(bias).tolist(), t, level, 1.0 / RATE
+        )
+        # start with friction of the previous step, which is nearly right while a joint slides
+        held = self.impulse
         v = (self.v + inverse @ (np.array(tau) - bias - given - held) / RATE).tolist()
         rows = (inverse / RATE).tolist()
         for _ in range(_SWEEPS):
@@ -301,12 +341,16 @@ class _Soft:
         stiffness = (2.0 * math.pi * self.gear.frequency) ** 2 * np.array(arm.armature)
         links = self.pin.crba(self.model, self.data, q).diagonal()
         self.stiffness = stiffness.tolist()
-        self.damping = (2.0 * _DAMPING * np.sqrt(stiffness * np.minimum(links, arm.armature))).tolist()
+        self.damping = (
+            2.0 * _DAMPING * np.sqrt(stiffness * np.minimum(links, arm.armature))
+        ).tolist()
         self.parts = max(2, math.ceil(self._fastest(stiffness, q) / RATE / _STEP))
         self.rotor = list(arm.armature)
         self.q, self.v = q.tolist(), [0.0] * len(q)
-        self.seen = [x + tau / K + math.copysign(0.5 * self.gear.play, tau)
-                     for x, tau, K in zip(self.q, self.bias, self.stiffness, strict=True)]
+        self.seen = [
+            x + tau / K + math.copysign(0.5 * self.gear.play, tau)
+            for x, tau, K in zip(self.q, self.bias, self.stiffness, strict=True)
+        ]
         self.speed = [0.0] * len(q)
 
     def _fastest(self, stiffness: Array, q: Array) -> float:
@@ -322,14 +366,18 @@ class _Soft:
     def _part(self, tau: list[float], t: float, level: list[float], dt: float) -> None:
         q, v = np.array(self.q), np.array(self.v)
         bias = self.pin.nle(self.model, self.data, q, v)
-        given, between = self.friction.at(self.seen, self.speed, np.abs(bias).tolist(), t, level, dt)
+        given, between = self.friction.at(
+            self.seen, self.speed, np.abs(bias).tolist(), t, level, dt
+        )
         spring = [self._spring(j) for j in range(len(tau))]
         for j, (low, high) in enumerate(between):
             free = self.speed[j] + dt / self.rotor[j] * (tau[j] - spring[j] - given[j])
             dry = min(max(free * self.rotor[j] / dt, low), high)
             self.speed[j] = free - dt / self.rotor[j] * dry
             self.seen[j] += dt * self.speed[j]
-        v = v + dt * (self.pin.computeMinverse(self.model, self.data, q) @ (np.array(spring) - bias))
+        v = v + dt * (
+            self.pin.computeMinverse(self.model, self.data, q) @ (np.array(spring) - bias)
+        )
         self.v, self.q = v.tolist(), (q + dt * v).tolist()
 
     def _spring(self, j: int) -> float:
@@ -337,4 +385,6 @@ class _Soft:
         twist, half = self.seen[j] - self.q[j], 0.5 * self.gear.play
         if abs(twist) <= half:
             return 0.0
-        return self.stiffness[j] * (twist - math.copysign(half, twist)) + self.damping[j] * (self.speed[j] - self.v[j])
+        return self.stiffness[j] * (twist - math.copysign(half, twist)) + self.damping[j] * (
+            self.speed[j] - self.v[j]
+        )

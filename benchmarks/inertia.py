@@ -1,4 +1,6 @@
-"""Arms with models up to 30 % wrong: friction, load parts and base parameters, each from one log of general motion."""
+"""Arms with models up to 30 % wrong: friction, load parts and base parameters, each from
+one log of general motion.
+"""
 
 import argparse
 from collections.abc import Iterable
@@ -19,24 +21,40 @@ from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.regressor import inertial_parameters
 
 LOADS = ("torque", "bending")
-_CARRIES = 0.25         # least growth x median load / Coulomb friction for which a joint's coefficient is judged
+# least growth x median load / Coulomb friction for which a joint's coefficient is judged
+_CARRIES = 0.25
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", type=int, default=16, help="cases of each arm and load")
-    parser.add_argument("--first", type=int, default=100, help="seed of the first case; another seed gives new cases")
+    parser.add_argument(
+        "--first",
+        type=int,
+        default=100,
+        help="seed of the first case; another seed gives new cases",
+    )
     parser.add_argument("--seconds", type=float, default=40.0, help="length of each motion [s]")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases; stored cases are not judged "
-                                                  "again, so a long run can be continued")
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        help="JSON lines file that stores judged cases; stored cases are not judged "
+        "again, so a long run can be continued",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge all cases."""
-    cases = [(WrongModel(arm, seed, load=load), options.seconds) for seed, arm, load in product(
-        range(options.first, options.first + options.cases), ("lab6", *PUBLIC), LOADS)]
-    judged = pd.DataFrame([row for rows in judged_cases(cases, judge, options.jobs, options.kept) for row in rows])
+    cases = [
+        (WrongModel(arm, seed, load=load), options.seconds)
+        for seed, arm, load in product(
+            range(options.first, options.first + options.cases), ("lab6", *PUBLIC), LOADS
+        )
+    ]
+    judged = pd.DataFrame(
+        [row for rows in judged_cases(cases, judge, options.jobs, options.kept) for row in rows]
+    )
     figures = summary(judged)
     return {"rows": figures}, table(figures, len(cases))
 
@@ -47,31 +65,54 @@ def judge(of: tuple[WrongModel, float]) -> list[dict[str, Any]]:
     right = replace(case, part=0.0)
     options = Options(law="coulomb-viscous", load=case.load, motion="model")
     log = case.recorded(seconds)
-    found = {"fit": identify([log], replace(options, inertia="fit")), "trust": identify([log], replace(options, inertia="trust")),
-             "right model": identify([right.recorded(seconds)], replace(options, inertia="trust"))}
+    found = {
+        "fit": identify([log], replace(options, inertia="fit")),
+        "trust": identify([log], replace(options, inertia="trust")),
+        "right model": identify([right.recorded(seconds)], replace(options, inertia="trust")),
+    }
     inertia = found["fit"].calibration.model.inertia
     assert inertia is not None
     base = base_parameters(case.model)
     true = base.combination @ inertial_parameters(case.truth)
-    held = [covers(one, value) for one, value in zip(inertia.parameters.values(), true.tolist(), strict=True)]
+    held = [
+        covers(one, value)
+        for one, value in zip(inertia.parameters.values(), true.tolist(), strict=True)
+    ]
     rows = []
     for how, result in found.items():
         for k, (name, coulomb) in enumerate(zip(case.model.names, case.coulomb, strict=True)):
             joint = result.calibration.joints[name]
-            truth = {"coulomb": coulomb, "viscous": 0.6 * coulomb, "coulomb_coefficient": case.growth}
-            own = {"arm": case.arm, "load": case.load, "seed": case.seed, "how": how, "joint": name,
-                   "error": off(joint, case, coulomb), "held": held if how == "fit" and k == 0 else None,
-                   "carries": joint.load_part is not None and joint.load_part[1] > _CARRIES * coulomb}
+            truth = {
+                "coulomb": coulomb,
+                "viscous": 0.6 * coulomb,
+                "coulomb_coefficient": case.growth,
+            }
+            own = {
+                "arm": case.arm,
+                "load": case.load,
+                "seed": case.seed,
+                "how": how,
+                "joint": name,
+                "error": off(joint, case, coulomb),
+                "held": held if how == "fit" and k == 0 else None,
+                "carries": joint.load_part is not None and joint.load_part[1] > _CARRIES * coulomb,
+            }
             for key, value in truth.items():
                 entry = joint.parameters.get(key)
                 if entry is not None and entry.value is not None:
-                    own[key] = entry.value / value - 1.0, covers(entry, value), (entry.half_width or 0.0) / value
+                    own[key] = (
+                        entry.value / value - 1.0,
+                        covers(entry, value),
+                        (entry.half_width or 0.0) / value,
+                    )
             rows.append(own)
     return rows
 
 
 def covers(entry: Parameter, value: float) -> bool:
-    return bool(entry.low is not None and entry.high is not None and entry.low <= value <= entry.high)
+    return bool(
+        entry.low is not None and entry.high is not None and entry.low <= value <= entry.high
+    )
 
 
 def off(joint: Any, case: WrongModel, coulomb: float) -> float:
@@ -89,12 +130,26 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
         error = 100.0 * own["error"]
         grown = own[own["carries"]]["coulomb_coefficient"].dropna().tolist()
         held = [one for part in own["held"].dropna() for one in part]
-        rows.append({"arm": arm, "load": load, "how": how, "joints": len(own), "error": error.median(),
-                     "error_95": error.quantile(0.95), "worst": error.max(), "base": len(held),
-                     "coulomb": _share(own["coulomb"].dropna()), "viscous": _share(own["viscous"].dropna()),
-                     "base_covered": 100.0 * float(np.mean(held)) if held else None, "coefficients": len(grown),
-                     "coefficient": _share(grown), "half_width": 100.0 * float(np.median([one[2] for one in grown])),
-                     "coefficient_error": 100.0 * float(np.sqrt(np.mean([one[0] ** 2 for one in grown])))})
+        rows.append(
+            {
+                "arm": arm,
+                "load": load,
+                "how": how,
+                "joints": len(own),
+                "error": error.median(),
+                "error_95": error.quantile(0.95),
+                "worst": error.max(),
+                "base": len(held),
+                "coulomb": _share(own["coulomb"].dropna()),
+                "viscous": _share(own["viscous"].dropna()),
+                "base_covered": 100.0 * float(np.mean(held)) if held else None,
+                "coefficients": len(grown),
+                "coefficient": _share(grown),
+                "half_width": 100.0 * float(np.median([one[2] for one in grown])),
+                "coefficient_error": 100.0
+                * float(np.sqrt(np.mean([one[0] ** 2 for one in grown]))),
+            }
+        )
     return rows
 
 
@@ -106,20 +161,37 @@ def table(rows: list[dict[str, Any]], logs: int) -> str:
     """Return the table by arm and load."""
     held = [(row["base_covered"], row["base"]) for row in rows if row["base_covered"] is not None]
     every = sum(count for _, count in held)
-    text = [f"{logs} logs. Intervals contain {sum(share * count for share, count in held) / every:.1f} % of all {every} base "
-            "parameters.", "",
-            "Truth: masses, centres of mass and inertias differ from the model by up to 30 % each. Pinocchio moves the arm "
-            "along sums of four sines for 40 s. Friction is C + 0.1 load + 0.6 C w; the arm file does not state the rotors; "
-            "noise is 5 % of C. Logs are fitted with `--motion model` and `--inertia fit`, for comparison with `--inertia "
-            "trust` on the same log and on the log of an arm whose model is right. Friction: rms error over the speeds at "
-            "the middle load, for all joints. Coefficients: joints whose load adds at least a quarter of Coulomb friction. "
-            "Goals: friction within 2 %, intervals cover the truth.", "",
-            "| arm | load | inertia | joints | friction error %, median (95 %, worst) | Coulomb, viscous covered % | "
-            "coefficient covered %, half width %, rms error % | base parameters covered % |", "|---|---|---|---|---|---|---|---|"]
+    text = [
+        f"{logs} logs. Intervals contain "
+        f"{sum(share * count for share, count in held) / every:.1f} % of all {every} base "
+        "parameters.",
+        "",
+        "Truth: masses, centres of mass and inertias differ from the model by up to 30 % each. "
+        "Pinocchio moves the arm "
+        "along sums of four sines for 40 s. Friction is C + 0.1 load + 0.6 C w; the arm file does "
+        "not state the rotors; "
+        "noise is 5 % of C. Logs are fitted with `--motion model` and `--inertia fit`, for "
+        "comparison with `--inertia "
+        "trust` on the same log and on the log of an arm whose model is right. Friction: rms "
+        "error over the speeds at "
+        "the middle load, for all joints. Coefficients: joints whose load adds at least a quarter "
+        "of Coulomb friction. "
+        "Goals: friction within 2 %, intervals cover the truth.",
+        "",
+        "| arm | load | inertia | joints | friction error %, median (95 %, worst) | Coulomb, "
+        "viscous covered % | "
+        "coefficient covered %, half width %, rms error % | base parameters covered % |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for row in rows:
         base = "-" if row["base_covered"] is None else f"{row['base_covered']:.1f} of {row['base']}"
-        told = f"{row['coefficient']:.0f} of {row['coefficients']}, {row['half_width']:.1f}, {row['coefficient_error']:.1f}"
+        told = (
+            f"{row['coefficient']:.0f} of {row['coefficients']}, {row['half_width']:.1f}, "
+            f"{row['coefficient_error']:.1f}"
+        )
         error = f"{row['error']:.2f} ({row['error_95']:.2f}, {row['worst']:.2f})"
-        text.append(f"| {row['arm']} | {row['load']} | {row['how']} | {row['joints']} | {error} "
-                    f"| {row['coulomb']:.0f}, {row['viscous']:.0f} | {told} | {base} |")
+        text.append(
+            f"| {row['arm']} | {row['load']} | {row['how']} | {row['joints']} | {error} "
+            f"| {row['coulomb']:.0f}, {row['viscous']:.0f} | {told} | {base} |"
+        )
     return "\n".join(text)

@@ -1,7 +1,8 @@
 """Comparison of an estimate with the truth of the simulated arm.
 
-True loads are MuJoCo's reaction forces with the bearings of the truth. The true value of a coefficient of the estimate follows
-from the relation between the true load and the estimate's load over the states of the run.
+True loads are MuJoCo's reaction forces with the bearings of the truth. The true value of a
+coefficient of the estimate follows from the relation between the true load and the estimate's load
+over the states of the run.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,14 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_at
 
-SCALE_PARAMETERS = ("coulomb", "static", "viscous", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
+SCALE_PARAMETERS = (
+    "coulomb",
+    "static",
+    "viscous",
+    "stribeck_velocity",
+    "coulomb_coefficient",
+    "static_coefficient",
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,9 @@ class Verdict:
     @property
     def covered(self) -> bool:
         """True if the interval contains the truth."""
-        return self.low is not None and self.high is not None and self.low <= self.truth <= self.high
+        return (
+            self.low is not None and self.high is not None and self.low <= self.truth <= self.high
+        )
 
     @property
     def relative_half_width(self) -> float:
@@ -58,7 +68,8 @@ def coldness(arm: SimulatedArm, j: int, points: pd.DataFrame) -> np.ndarray:
     return np.asarray(1.0 + size * np.exp(-points["t"].to_numpy() / time))
 
 
-Motions = dict[str, tuple[np.ndarray, np.ndarray]]      # joint -> positions and velocities of all joints at its points, (N, n)
+# joint -> positions and velocities of all joints at its points, (N, n)
+Motions = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
 def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions) -> list[Verdict]:
@@ -82,27 +93,48 @@ def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions
         true_load = arm.loads(*motions[name])[:, j]
         load = load_at(points, joint.load, joint.values)
         columns = np.zeros((len(points), 0)) if load is None else load.reshape(len(points), -1)
-        *slopes, start = np.linalg.lstsq(np.column_stack((columns, np.ones(len(points)))), true_load, rcond=None)[0]
-        wanted = {"coulomb": factor * (truth["coulomb"] + truth["coulomb_coefficient"] * start),
-                  "viscous": factor * truth["viscous"]}
+        *slopes, start = np.linalg.lstsq(
+            np.column_stack((columns, np.ones(len(points)))), true_load, rcond=None
+        )[0]
+        wanted = {
+            "coulomb": factor * (truth["coulomb"] + truth["coulomb_coefficient"] * start),
+            "viscous": factor * truth["viscous"],
+        }
         drops = arm.truth.joints[j].static > arm.truth.joints[j].coulomb
         if drops:
-            wanted |= {"static": factor * (truth["static"] + truth["static_coefficient"] * start),
-                       "stribeck_velocity": truth["stribeck_velocity"]}
+            wanted |= {
+                "static": factor * (truth["static"] + truth["static_coefficient"] * start),
+                "stribeck_velocity": truth["stribeck_velocity"],
+            }
         if truth["coulomb_coefficient"] > 0.0 and np.ptp(true_load) > 0.5 * true_load.max():
             names = [f"_{part}" for part in joint.components] or [""]
             for level in ("coulomb", "static") if drops else ("coulomb",):
-                wanted |= {f"{level}_coefficient{end}": factor * truth[f"{level}_coefficient"] * slope
-                           for end, slope in zip(names, slopes or [0.0], strict=True)}
+                wanted |= {
+                    f"{level}_coefficient{end}": factor * truth[f"{level}_coefficient"] * slope
+                    for end, slope in zip(names, slopes or [0.0], strict=True)
+                }
         for parameter, value in wanted.items():
             entry = joint.parameters.get(parameter)
-            verdicts.append(Verdict(name, parameter, float(value), entry.value if entry else None, entry.low if entry else None,
-                                    entry.high if entry else None, entry.verdict if entry else "absent"))
+            verdicts.append(
+                Verdict(
+                    name,
+                    parameter,
+                    float(value),
+                    entry.value if entry else None,
+                    entry.low if entry else None,
+                    entry.high if entry else None,
+                    entry.verdict if entry else "absent",
+                )
+            )
     return verdicts
 
 
-def friction_error(calibration: Calibration, arm: SimulatedArm, motions: Motions, points: pd.DataFrame) -> dict[str, float]:
-    """Rms error of `Calibration.friction` relative to rms true friction at the states of the run, joint by joint."""
+def friction_error(
+    calibration: Calibration, arm: SimulatedArm, motions: Motions, points: pd.DataFrame
+) -> dict[str, float]:
+    """Rms error of `Calibration.friction` relative to rms true friction at the states
+    of the run, joint by joint.
+    """
     out = {}
     for name in calibration.joints:
         j = arm.names.index(name)

@@ -1,6 +1,8 @@
-"""Cases of a long benchmark, judged in several processes; a file keeps the results, so that a run can be continued.
+"""Cases of a long benchmark, judged in several processes; a file keeps the results, so
+that a run can be continued.
 
-`benchmarks/kept_cases/` has the files of benchmarks that take hours; a change of what they measure makes a file worthless.
+`benchmarks/kept_cases/` has the files of benchmarks that take hours; a change of what they
+measure makes a file worthless.
 """
 
 import json
@@ -14,8 +16,11 @@ import numpy as np
 Case = TypeVar("Case")
 
 
-def judged_cases(cases: Sequence[Case], judge: Callable[[Case], Any], jobs: int, path: Path | None) -> list[Any]:
-    """Return the results of all cases, in their order; cases whose results are in the file are not judged again.
+def judged_cases(
+    cases: Sequence[Case], judge: Callable[[Case], Any], jobs: int, path: Path | None
+) -> list[Any]:
+    """Return the results of all cases, in their order; cases whose results are in the
+    file are not judged again.
 
     Parameters
     ----------
@@ -35,7 +40,9 @@ def judged_cases(cases: Sequence[Case], judge: Callable[[Case], Any], jobs: int,
             found[str(case)] = result
             if path is not None:
                 with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"case": str(case), "rows": result}, default=_plain) + "\n")
+                    file.write(
+                        json.dumps({"case": str(case), "rows": result}, default=_plain) + "\n"
+                    )
     return [found[str(case)] for case in cases]
 
 

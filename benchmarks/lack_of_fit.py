@@ -20,9 +20,9 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 
 Curve = Callable[[np.ndarray], np.ndarray]
-SLOWEST, FASTEST = 0.02, 1.0            # rad/s
-PLACES = 4                              # number of points of a round trip
-FALSE, POWER, HELD = 0.01, 0.90, 0.85   # goals for false alarms, detected misfits, and coverage
+SLOWEST, FASTEST = 0.02, 1.0  # rad/s
+PLACES = 4  # number of points of a round trip
+FALSE, POWER, HELD = 0.01, 0.90, 0.85  # goals for false alarms, detected misfits, and coverage
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Row:
     trips : int
         Number of round trips, each at another speed.
     size : float
-        Rms residual of the best fit at these speeds, relative to the scatter of the levels; 0 for a right law.
+        Rms residual of the best fit at these speeds, relative to the scatter of the
+        levels; 0 for a right law.
     wander : float
         Correlation of successive levels.
     """
@@ -50,23 +51,41 @@ class Row:
 
 RIGHT: dict[str, Curve] = {
     "Coulomb-viscous": lambda w: 2.0 + 3.0 * w,
-    "Stribeck": lambda w: 2.0 + 3.0 * w + np.exp(-((w / 0.1) ** 2))}
-WRONG: dict[str, tuple[str, Curve]] = {         # right law, and the shape of the added misfit
+    "Stribeck": lambda w: 2.0 + 3.0 * w + np.exp(-((w / 0.1) ** 2)),
+}
+WRONG: dict[str, tuple[str, Curve]] = {  # right law, and the shape of the added misfit
     "viscous power 0.6": ("Coulomb-viscous", lambda w: w**0.6),
     "kink at 0.3": ("Coulomb-viscous", lambda w: np.maximum(0.0, w - 0.3)),
     "drop at 0.1": ("Coulomb-viscous", lambda w: np.exp(-((w / 0.1) ** 2))),
     "exponent 0.6": ("Stribeck", lambda w: np.exp(-((w / 0.1) ** 0.6)) - np.exp(-((w / 0.1) ** 2))),
-    "two waves": ("Stribeck", lambda w: np.sin(4.0 * np.pi * np.log(w / SLOWEST) / np.log(FASTEST / SLOWEST)))}
+    "two waves": (
+        "Stribeck",
+        lambda w: np.sin(4.0 * np.pi * np.log(w / SLOWEST) / np.log(FASTEST / SLOWEST)),
+    ),
+}
 NAMES = {"Coulomb-viscous": "coulomb-viscous", "Stribeck": "stribeck"}
-ROWS = (*(Row(truth, law, trips) for truth, trips in product(RIGHT, (16, 36)) for law in (NAMES[truth], "auto")),
-        *(Row(truth, NAMES[truth], 36, wander=0.5) for truth in RIGHT),
-        *(Row(truth, NAMES[WRONG[truth][0]], trips, size) for truth, trips, size in product(WRONG, (36, 48), (1.0, 2.0))))
+ROWS = (
+    *(
+        Row(truth, law, trips)
+        for truth, trips in product(RIGHT, (16, 36))
+        for law in (NAMES[truth], "auto")
+    ),
+    *(Row(truth, NAMES[truth], 36, wander=0.5) for truth in RIGHT),
+    *(
+        Row(truth, NAMES[WRONG[truth][0]], trips, size)
+        for truth, trips, size in product(WRONG, (36, 48), (1.0, 2.0))
+    ),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--joints", type=int, default=1000, help="joints of each row with a right law; rows with a wrong law "
-                                                                 "have a fifth")
+    parser.add_argument(
+        "--joints",
+        type=int,
+        default=1000,
+        help="joints of each row with a right law; rows with a wrong law have a fifth",
+    )
     parser.add_argument("--jobs", type=int, default=2)
 
 
@@ -78,13 +97,21 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             joints = options.joints if not row.size else options.joints // 5
             found = list(pool.map(partial(judged, row), range(joints), chunksize=10))
             held = [share for alarm, share in found if alarm]
-            figures.append({**vars(row), "joints": joints, "alarms": sum(alarm for alarm, _ in found),
-                            "held": float(np.mean(held)) if held else None})
+            figures.append(
+                {
+                    **vars(row),
+                    "joints": joints,
+                    "alarms": sum(alarm for alarm, _ in found),
+                    "held": float(np.mean(held)) if held else None,
+                }
+            )
     return {"rows": figures}, table(figures)
 
 
 def judged(row: Row, seed: int) -> tuple[bool, float]:
-    """Whether the law of one joint is called wrong, and the share of states at which its band then contains the truth."""
+    """Whether the law of one joint is called wrong, and the share of states at which its
+    band then contains the truth.
+    """
     random = np.random.default_rng([seed, ROWS.index(row) if row in ROWS else len(ROWS)])
     truth = friction_of(row)
     data, position, load = points(row, truth, random)
@@ -93,7 +120,8 @@ def judged(row: Row, seed: int) -> tuple[bool, float]:
     return bool(found.lack_of_fit), held(found, truth, load)
 
 
-LEVEL, NOISE, LOAD = 0.03, 0.02, 0.1            # scatter of levels [N·m], noise [N·m], Coulomb friction per load
+# scatter of levels [N·m], noise [N·m], Coulomb friction per load
+LEVEL, NOISE, LOAD = 0.03, 0.02, 0.1
 
 
 def friction_of(row: Row) -> Curve:
@@ -116,7 +144,9 @@ def _columns(base: str, w: np.ndarray) -> Iterator[np.ndarray]:
         yield from (fall, w**2 * fall)
 
 
-def points(row: Row, truth: Curve, random: np.random.Generator) -> tuple[FitPoints, np.ndarray, np.ndarray]:
+def points(
+    row: Row, truth: Curve, random: np.random.Generator
+) -> tuple[FitPoints, np.ndarray, np.ndarray]:
     """Points of a joint with speeds in random order, with their positions and loads."""
     trips, group = row.trips, np.repeat(np.arange(row.trips), PLACES)
     level = random.standard_normal(trips)
@@ -124,8 +154,14 @@ def points(row: Row, truth: Curve, random: np.random.Generator) -> tuple[FitPoin
         level[k] = row.wander * level[k - 1] + np.sqrt(1.0 - row.wander**2) * level[k]
     time, speed = random.permutation(trips), np.geomspace(SLOWEST, FASTEST, trips)
     load = random.uniform(5.0, 20.0, trips)[group]
-    position = np.tile(np.linspace(-1.0, 1.0, PLACES), trips) + random.uniform(-0.3, 0.3, trips)[group]
-    tau = (truth(speed) + LEVEL * level[time])[group] + LOAD * load + NOISE * random.standard_normal(len(group))
+    position = (
+        np.tile(np.linspace(-1.0, 1.0, PLACES), trips) + random.uniform(-0.3, 0.3, trips)[group]
+    )
+    tau = (
+        (truth(speed) + LEVEL * level[time])[group]
+        + LOAD * load
+        + NOISE * random.standard_normal(len(group))
+    )
     return FitPoints(speed[group], tau, None, group, time=time.astype(float)), position, load
 
 
@@ -133,28 +169,48 @@ def held(fit: FitResult, truth: Curve, load: np.ndarray) -> float:
     """Share of speeds and loads at which the band contains the truth."""
     grid = np.meshgrid(np.geomspace(SLOWEST, FASTEST, 50), np.linspace(load.min(), load.max(), 20))
     speed, level = (values.ravel() for values in grid)
-    return float(np.mean(np.abs(fit.predict(speed, level) - truth(speed) - LOAD * level) <= fit.band(speed, level)))
+    return float(
+        np.mean(
+            np.abs(fit.predict(speed, level) - truth(speed) - LOAD * level)
+            <= fit.band(speed, level)
+        )
+    )
 
 
 def table(figures: list[dict[str, Any]]) -> str:
     """Return the table with one row for each truth."""
-    lines = ["Points of single joints: Coulomb and viscous friction, growth with load, levels of round trips with a scatter "
-             f"of {LEVEL:g} N·m, noise of {NOISE:g} N·m, speeds in random order. A misfit is the rms residual of the best fit "
-             "of the wrong law, relative to the scatter of the levels. Goals: a right law is called wrong for at most "
-             f"{100 * FALSE:g} % of the joints; a misfit of 1 is found for at least {100 * POWER:g} %; after an alarm the "
-             f"band contains the truth at {100 * HELD:g} % or more of the speeds and loads.", "",
-             "| truth | law fitted | round trips | misfit | correlation of levels | joints | called wrong (95 % interval) | "
-             "states in the band |",
-             "|" + "---|" * 8]
+    lines = [
+        "Points of single joints: Coulomb and viscous friction, growth with load, levels of round "
+        "trips with a scatter "
+        f"of {LEVEL:g} N·m, noise of {NOISE:g} N·m, speeds in random order. A misfit is the rms "
+        "residual of the best fit "
+        "of the wrong law, relative to the scatter of the levels. Goals: a right law is called "
+        "wrong for at most "
+        f"{100 * FALSE:g} % of the joints; a misfit of 1 is found for at least {100 * POWER:g} %; "
+        "after an alarm the "
+        f"band contains the truth at {100 * HELD:g} % or more of the speeds and loads.",
+        "",
+        "| truth | law fitted | round trips | misfit | correlation of levels | joints | called "
+        "wrong (95 % interval) | "
+        "states in the band |",
+        "|" + "---|" * 8,
+    ]
     for row in figures:
         low, high = interval(row["alarms"], row["joints"])
-        lines.append(f"| {row['truth']} | {row['law']} | {row['trips']} | {row['size'] or '-'} | {row['wander'] or '-'} | "
-                     f"{row['joints']} | {100 * row['alarms'] / row['joints']:.1f} % ({100 * low:.1f} to {100 * high:.1f}) | "
-                     + ("-" if row["held"] is None else f"{100 * row['held']:.0f} %") + " |")
+        lines.append(
+            f"| {row['truth']} | {row['law']} | {row['trips']} | {row['size'] or '-'} | "
+            f"{row['wander'] or '-'} | "
+            f"{row['joints']} | {100 * row['alarms'] / row['joints']:.1f} % ({100 * low:.1f} to "
+            f"{100 * high:.1f}) | "
+            + ("-" if row["held"] is None else f"{100 * row['held']:.0f} %")
+            + " |"
+        )
     return "\n".join(lines)
 
 
 def interval(count: int, of: int) -> tuple[float, float]:
     """Clopper-Pearson interval of a proportion."""
-    return (float(beta.ppf(0.025, count, of - count + 1)) if count else 0.0,
-            float(beta.ppf(0.975, count + 1, of - count)) if count < of else 1.0)
+    return (
+        float(beta.ppf(0.025, count, of - count + 1)) if count else 0.0,
+        float(beta.ppf(0.975, count + 1, of - count)) if count < of else 1.0,
+    )

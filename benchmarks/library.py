@@ -1,6 +1,8 @@
-"""The library: each entry is made again by the commands of its provenance, and compared digit by digit.
+"""The library: each entry is made again by the commands of its provenance,
+and compared digit by digit.
 
-Entries of public recordings need the recordings, which lie beside the project (see `real_logs`); the page names what is missing.
+Entries of public recordings need the recordings, which lie beside the project (see `real_logs`);
+the page names what is missing.
 """
 
 import argparse
@@ -37,10 +39,11 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.versions import versions_of
 from stribeck.ident.whole_files import file_sha256
 
-TOLERANCE = 1e-5            # relative: one unit of the last of the six digits that files have
+TOLERANCE = 1e-5  # relative: one unit of the last of the six digits that files have
 FIGURES = ("value", "std_error", "low", "high")
 _FIGURE = re.compile(rf"^(joints|motors)\..*\.parameters\.\w+\.({'|'.join(FIGURES)})$")
-_CHANGING = ("created", "runs", "versions", "run")      # of every calibration; `run` is a column of its points
+# of every calibration; `run` is a column of its points
+_CHANGING = ("created", "runs", "versions", "run")
 _VERSIONS = ("stribeck", "numpy", "scipy", "mujoco")
 
 
@@ -57,8 +60,8 @@ class Refit:
     numbers, other : int
         Numbers in calibration and points, and how many of them have other digits.
     worst : float
-        Greatest difference of a figure (value, standard error or end of the interval of a friction parameter), relative to the
-        largest of the same parameter.
+        Greatest difference of a figure (value, standard error or end of the interval of a friction
+        parameter), relative to the largest of the same parameter.
     where : str
         That figure.
     words : tuple of str
@@ -82,11 +85,20 @@ class Refit:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--parts", nargs="+", choices=[entry.name for entry in built_in()], help="only these entries, and leave "
-                        "the page unchanged")
-    parser.add_argument("--out", type=Path, help="folder that keeps what the commands made, a folder for each entry")
-    parser.add_argument("--update", action="store_true", help="replace the entries by what the commands made, as after a change "
-                                                              "of the estimator")
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=[entry.name for entry in built_in()],
+        help="only these entries, and leave the page unchanged",
+    )
+    parser.add_argument(
+        "--out", type=Path, help="folder that keeps what the commands made, a folder for each entry"
+    )
+    parser.add_argument(
+        "--update",
+        action="store_true",
+        help="replace the entries by what the commands made, as after a change of the estimator",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -107,7 +119,9 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             found.append(compared(entry, made, seconds))
             if options.out is not None:
                 shutil.copytree(made, options.out / entry.name)
-    return {one.name: {**vars(one), "same": one.same} for one in found}, "\n\n".join([*_text(found), *lines])
+    return {one.name: {**vars(one), "same": one.same} for one in found}, "\n\n".join(
+        [*_text(found), *lines]
+    )
 
 
 def built_in() -> list[LibraryEntry]:
@@ -121,14 +135,19 @@ def missing(entry: LibraryEntry) -> str:
     for name, digest in ({} if recordings is None else recordings.files).items():
         path = LOGS / entry.name / name
         if not path.is_file():
-            return f"the recording {name} is missing; it belongs into `shared/data/{entry.name}`, beside the project"
+            return (
+                f"the recording {name} is missing; it belongs into `shared/data/{entry.name}`, "
+                "beside the project"
+            )
         if file_sha256(path) != digest:
             return f"{name} is not the recording that the provenance names (its sha256 differs)"
     return ""
 
 
 def refit(entry: LibraryEntry, folder: Path) -> Path:
-    """Run the commands of an entry in an empty folder with its recordings; return the folder with what they made."""
+    """Run the commands of an entry in an empty folder with its recordings; return the
+    folder with what they made.
+    """
     recordings = entry.provenance.recordings
     for name in () if recordings is None else recordings.files:
         (folder / name).symlink_to(LOGS / entry.name / name)
@@ -138,7 +157,7 @@ def refit(entry: LibraryEntry, folder: Path) -> Path:
             if program == "stribeck":
                 _stribeck(words)
             else:
-                FROM_LOGS[entry.name](Path(entry.name))     # this benchmark, as of `--parts NAME`
+                FROM_LOGS[entry.name](Path(entry.name))  # this benchmark, as of `--parts NAME`
     return folder / entry.name
 
 
@@ -151,9 +170,11 @@ def _stribeck(words: Sequence[str]) -> None:
 
 def _in_motion(log: Callable[[], Run], options: Options) -> Callable[[Path], None]:
     """Fit of a recording in general motion."""
+
     def make(out: Path) -> None:
         out.mkdir()
         save_results(identify([log()], options, datetime.now(UTC)), out)
+
     return make
 
 
@@ -166,7 +187,11 @@ def _xl330(out: Path) -> None:
 
 FROM_LOGS: dict[str, Callable[[Path], None]] = {
     "tx40": _in_motion(tx40_run, Options(motion="model", inertia="trust")),
-    "z1": _in_motion(z1_run, Options(motion="model", inertia="trust", law="coulomb-viscous", load="none")), "xl330": _xl330}
+    "z1": _in_motion(
+        z1_run, Options(motion="model", inertia="trust", law="coulomb-viscous", load="none")
+    ),
+    "xl330": _xl330,
+}
 
 
 def updated(entry: LibraryEntry, made: Path) -> LibraryEntry:
@@ -183,19 +208,39 @@ def updated(entry: LibraryEntry, made: Path) -> LibraryEntry:
 
 def compared(entry: LibraryEntry, made: Path, seconds: float) -> Refit:
     """Compare an entry with what its commands made."""
-    before, after = (dict(_leaves(calibration_table(one))) for one in (entry.calibration, Calibration.load(made)))
+    before, after = (
+        dict(_leaves(calibration_table(one))) for one in (entry.calibration, Calibration.load(made))
+    )
     if POINTS in entry.provenance.files:
         for leaves, folder in ((before, entry.folder), (after, made)):
             leaves |= dict(_leaves({POINTS: pd.read_csv(folder / POINTS).to_dict("list")}))
-    words = [f"{key}: {before.get(key)!r}, {after.get(key)!r}" for key in {**before, **after}
-             if _is_number(before.get(key)) != _is_number(after.get(key))
-             or (not _is_number(before.get(key)) and before.get(key) != after.get(key))]
-    differences = {key: str(value) != str(after[key]) for key, value in before.items()
-                   if _is_number(value) and _is_number(after.get(key))}
-    figures = {key: abs(before[key] - after[key]) / _scale(before, key) for key in differences if _FIGURE.search(key)}
+    words = [
+        f"{key}: {before.get(key)!r}, {after.get(key)!r}"
+        for key in {**before, **after}
+        if _is_number(before.get(key)) != _is_number(after.get(key))
+        or (not _is_number(before.get(key)) and before.get(key) != after.get(key))
+    ]
+    differences = {
+        key: str(value) != str(after[key])
+        for key, value in before.items()
+        if _is_number(value) and _is_number(after.get(key))
+    }
+    figures = {
+        key: abs(before[key] - after[key]) / _scale(before, key)
+        for key in differences
+        if _FIGURE.search(key)
+    }
     where = max(figures, key=lambda key: figures[key])
-    return Refit(entry.name, entry.provenance.kind, seconds, len(differences), sum(differences.values()), figures[where],
-                 where, tuple(words))
+    return Refit(
+        entry.name,
+        entry.provenance.kind,
+        seconds,
+        len(differences),
+        sum(differences.values()),
+        figures[where],
+        where,
+        tuple(words),
+    )
 
 
 def _leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
@@ -216,21 +261,36 @@ def _is_number(value: Any) -> bool:
 
 
 def _scale(numbers: Mapping[str, Any], key: str) -> float:
-    """Largest number of the estimate that a figure belongs to: an end of an interval may be almost zero."""
+    """Largest number of the estimate that a figure belongs to: an end of an
+    interval may be almost zero.
+    """
     estimate = key.rpartition(".")[0]
     return max(abs(numbers.get(f"{estimate}.{name}") or 0.0) for name in FIGURES) or 1.0
 
 
 def _text(found: Sequence[Refit]) -> Iterator[str]:
-    yield ("Commands of each entry's `provenance.toml`, run again in an empty folder, against the files of the entry: "
-           "calibration and points. A figure is the value, standard error or end of the interval of a friction parameter; its "
-           "difference is relative to the largest of these four. An entry is the same if all words (laws, loads, verdicts) "
-           f"agree, and all figures within {TOLERANCE:g}, which is one unit of the sixth digit.")
-    yield "\n".join([
-        "| entry | samples | numbers | with other digits | greatest difference of a figure | same | time s |",
-        "|---|---|---|---|---|---|---|",
-        *(f"| {one.name} | {one.kind} | {one.numbers} | {one.other} | {_largest(one)} | {'yes' if one.same else 'no'} "
-          f"| {one.seconds:.0f} |" for one in found)])
+    yield (
+        "Commands of each entry's `provenance.toml`, run again in an empty folder, against the "
+        "files of the entry: "
+        "calibration and points. A figure is the value, standard error or end of the interval of "
+        "a friction parameter; its "
+        "difference is relative to the largest of these four. An entry is the same if all words "
+        "(laws, loads, verdicts) "
+        f"agree, and all figures within {TOLERANCE:g}, which is one unit of the sixth digit."
+    )
+    yield "\n".join(
+        [
+            "| entry | samples | numbers | with other digits | greatest difference of a figure | "
+            "same | time s |",
+            "|---|---|---|---|---|---|---|",
+            *(
+                f"| {one.name} | {one.kind} | {one.numbers} | {one.other} | {_largest(one)} | "
+                f"{'yes' if one.same else 'no'} "
+                f"| {one.seconds:.0f} |"
+                for one in found
+            ),
+        ]
+    )
     for one in found:
         if one.words:
             yield f"`{one.name}`: {len(one.words)} words differ, such as {'; '.join(one.words[:3])}."

@@ -1,4 +1,6 @@
-"""Lateness of a real-time loop without display, with a progress bar, and with `--live` (terminal or Rerun)."""
+"""Lateness of a real-time loop without display, with a progress bar, and with
+`--live` (terminal or Rerun).
+"""
 
 import argparse
 import tempfile
@@ -49,8 +51,13 @@ WAYS = ("nothing", "progress bar", "--live", "--live --rerun")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arm", default="lab6")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each kind of display, in turn; other programs on the "
-                                                               "computer influence the result")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=3,
+        help="runs of each kind of display, in turn; other programs on the "
+        "computer influence the result",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -58,8 +65,11 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     arm = load_arm(options.arm)
     plan = plan_constant_speed(arm, ("j6",), seed=1, options=ConstantSpeed(postures=1, speeds=5))
     figures: dict[str, Any] = {"robot_time_s": plan.robot_time}
-    rows = ["| lateness, µs | median | 99th percentile | 99.9th percentile | worst of each run | cycles |",
-            "|---|---|---|---|---|---|"]
+    rows = [
+        "| lateness, µs | median | 99th percentile | 99.9th percentile | worst of each run | "
+        "cycles |",
+        "|---|---|---|---|---|---|",
+    ]
     late: dict[str, list[np.ndarray]] = {shown: [] for shown in WAYS}
     for shown in WAYS * options.repeats:
         device = Paced(arm, seed=1)
@@ -70,9 +80,16 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     for shown, runs in late.items():
         together, worst = np.concatenate(runs), [float(run.max()) for run in runs]
         middle, *most = np.percentile(together, (50, 99, 99.9))
-        figures[shown] = {"median_us": middle, "p99_us": most[0], "p999_us": most[1], "worst_us": worst}
-        rows.append(f"| {shown} | {middle:.0f} | {most[0]:.0f} | {most[1]:.0f} | "
-                    f"{', '.join(f'{value:.0f}' for value in worst)} | {len(together):,} |")
+        figures[shown] = {
+            "median_us": middle,
+            "p99_us": most[0],
+            "p999_us": most[1],
+            "worst_us": worst,
+        }
+        rows.append(
+            f"| {shown} | {middle:.0f} | {most[0]:.0f} | {most[1]:.0f} | "
+            f"{', '.join(f'{value:.0f}' for value in worst)} | {len(together):,} |"
+        )
     return figures, "\n".join(rows)
 
 
@@ -83,7 +100,9 @@ def _watch(shown: str, plan: Plan, mechanism: Mechanism) -> Iterator[Watch | Non
         if shown == "nothing":
             yield None
         elif shown == "progress bar":
-            with progress(Console(file=screen, force_terminal=True), plan.robot_time, "run", mechanism) as watch:
+            with progress(
+                Console(file=screen, force_terminal=True), plan.robot_time, "run", mechanism
+            ) as watch:
                 yield watch
         else:
             recording = str(Path(folder) / "seen.rrd") if "--rerun" in shown else None

@@ -23,8 +23,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Record a short campaign several times."""
     figures: dict[str, Any] = {}
-    rows = [f"| arm | robot time s | speed relative to real time, median (least) of {options.runs} | µs per cycle, median |",
-            "|---|---|---|---|"]
+    rows = [
+        f"| arm | robot time s | speed relative to real time, median (least) of {options.runs} | "
+        "µs per cycle, median |",
+        "|---|---|---|---|",
+    ]
     for name in options.arms:
         arm = load_arm(name)
         plan = plan_constant_speed(arm, seed=1, options=ConstantSpeed(postures=2, speeds=4))
@@ -37,5 +40,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         figures[name] = {"robot_time_s": plan.robot_time, "factors": factors}
         middle = float(np.median(factors))
         cycle = 1e6 / arm.driver.rate / middle
-        rows.append(f"| {name} | {plan.robot_time:.0f} | {middle:.1f} ({min(factors):.1f}) | {cycle:.0f} |")
+        rows.append(
+            f"| {name} | {plan.robot_time:.0f} | {middle:.1f} ({min(factors):.1f}) | {cycle:.0f} |"
+        )
     return figures, "\n".join(rows)

@@ -1,14 +1,16 @@
-"""Simulation of one joint under a sampled PD controller with noisy, coarse positions; many logs together, without the package.
+"""Simulation of one joint under a sampled PD controller with noisy, coarse positions; many logs
+together, without the package.
 
-Torque is constant between samples; the logged torque is the mean of the torques before and after a position. Between samples the
-velocity is integrated in small steps with implicit dry friction, so friction can stop the joint.
+Torque is constant between samples; the logged torque is the mean of the torques before and after a
+position. Between samples the velocity is integrated in small steps with implicit dry friction, so
+friction can stop the joint.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-_STEPS = 4000.0         # least number of steps per second
+_STEPS = 4000.0  # least number of steps per second
 _HERTZ = np.array([0.11, 0.27, 0.43, 0.71])
 _PASSES = 500
 
@@ -52,28 +54,42 @@ class Loop:
     push: float = 0.0
 
     def recorded(self, seeds: range) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Times (N,), and measured positions, torques and reference positions for each seed, shape (S, N)."""
+        """Times (N,), and measured positions, torques and reference positions
+        for each seed, shape (S, N).
+        """
         t = np.arange(round(self.seconds * self.rate)) / self.rate
         random = [np.random.default_rng([seed, 11]) for seed in seeds]
         told, told_speed = np.swapaxes([_reference(t, own) for own in random], 0, 1)
         pushes = self.push * np.array([below(20.0, len(t), self.rate, own) for own in random])
-        noise, seen = (size * np.array([own.standard_normal(len(t)) for own in random])
-                       for size in (self.jitter, self.torque_noise))
+        noise, seen = (
+            size * np.array([own.standard_normal(len(t)) for own in random])
+            for size in (self.jitter, self.torque_noise)
+        )
         levels = 1.0 + self.level * np.array([own.standard_normal(_PASSES) for own in random])
         q, dq, every = told[:, 0].copy(), told_speed[:, 0].copy(), np.arange(len(random))
         steps = int(np.ceil(_STEPS / self.rate))
-        h, number, way, before = 1.0 / self.rate / steps, np.zeros(len(random), dtype=int), np.sign(dq), q
+        h, number, way, before = (
+            1.0 / self.rate / steps,
+            np.zeros(len(random), dtype=int),
+            np.sign(dq),
+            q,
+        )
         positions, torques = np.empty_like(told), np.empty_like(told)
         for k in range(len(t)):
             measured = np.round((q + noise[:, k]) / self.encoder) * self.encoder
             speed = (measured - before) * self.rate if k else dq
-            torque = self.stiffness * (told[:, k] - measured) + self.damping * (told_speed[:, k] - speed)
+            torque = self.stiffness * (told[:, k] - measured) + self.damping * (
+                told_speed[:, k] - speed
+            )
             positions[:, k], torques[:, k], before = measured, torque, measured
             for _ in range(steps):
                 dry = self.coulomb * (levels[every, number] + self.ripple * np.sin(30.0 * q))
                 driven = torque + pushes[:, k] - self.offset + self.gravity * np.cos(q)
                 free = dq + h / self.inertia * (driven - self.viscous * dq)
-                before_step, dq = dq, np.sign(free) * np.maximum(np.abs(free) - h / self.inertia * dry, 0.0)
+                before_step, dq = (
+                    dq,
+                    np.sign(free) * np.maximum(np.abs(free) - h / self.inertia * dry, 0.0),
+                )
                 q = q + 0.5 * h * (before_step + dq)
             number = np.minimum(number + (dq * way < 0.0), _PASSES - 1)
             way = np.where(dq == 0.0, way, np.sign(dq))

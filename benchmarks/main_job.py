@@ -1,4 +1,6 @@
-"""The main job over seeds and arms: wall time, friction error, coverage, width and verdicts against the truth."""
+"""The main job over seeds and arms: wall time, friction error, coverage, width and
+verdicts against the truth.
+"""
 
 import argparse
 import os
@@ -29,17 +31,25 @@ WIDE = 0.10
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=["lab6", "offset6"])
-    parser.add_argument("--seeds", type=int, default=10, help="number N of seeds (1 ... N) for each arm")
+    parser.add_argument(
+        "--seeds", type=int, default=10, help="number N of seeds (1 ... N) for each arm"
+    )
     parser.add_argument("--method", default=DEFAULT, choices=METHODS)
-    parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns; wall times are meaningful only "
-                                                            "with 1")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        help="number of parallel campaigns; wall times are meaningful only with 1",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Calibrate, judge, tabulate."""
     cases = [(arm, seed) for arm in options.arms for seed in range(1, options.seeds + 1)]
     with ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda case: calibrate_and_judge(case[0], case[1], options.method), cases))
+        results = list(
+            pool.map(lambda case: calibrate_and_judge(case[0], case[1], options.method), cases)
+        )
     return {"cases": results}, _table(results, options.arms)
 
 
@@ -48,8 +58,25 @@ def calibrate_and_judge(arm: str, seed: int, method: str = DEFAULT) -> dict[str,
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "campaign"
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "stribeck", "calibrate", arm, "--seed", str(seed), "--method", method,
-                        "--out", str(out)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "stribeck",
+                "calibrate",
+                arm,
+                "--seed",
+                str(seed),
+                "--method",
+                method,
+                "--out",
+                str(out),
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ},
+        )
         wall = time.perf_counter() - began
         return {"arm": arm, "seed": seed, "wall_s": round(wall, 2), **judge(out, arm)}
 
@@ -62,13 +89,30 @@ def judge(campaign: Path, arm: str) -> dict[str, Any]:
     motions = motions_of_points(run, result.points)
     error = friction_error(calibration, truth, motions, result.points)
     verdicts = judge_parameters(result, truth, motions)
-    return {"friction_error": {name: round(value, 5) for name, value in error.items()},
-            "laws": {name: f"{joint.law}/{joint.load}" for name, joint in calibration.joints.items()},
-            "load_verdicts": {name: entry.verdict for name, joint in calibration.joints.items()
-                              if (entry := joint.parameters.get("coulomb_coefficient"))},
-            "parameters": [{"joint": v.joint, "parameter": v.parameter, "truth": v.truth, "value": v.value, "low": v.low,
-                            "high": v.high, "verdict": v.verdict, "covered": v.covered, "error": v.relative_error,
-                            "half_width": v.relative_half_width} for v in verdicts]}
+    return {
+        "friction_error": {name: round(value, 5) for name, value in error.items()},
+        "laws": {name: f"{joint.law}/{joint.load}" for name, joint in calibration.joints.items()},
+        "load_verdicts": {
+            name: entry.verdict
+            for name, joint in calibration.joints.items()
+            if (entry := joint.parameters.get("coulomb_coefficient"))
+        },
+        "parameters": [
+            {
+                "joint": v.joint,
+                "parameter": v.parameter,
+                "truth": v.truth,
+                "value": v.value,
+                "low": v.low,
+                "high": v.high,
+                "verdict": v.verdict,
+                "covered": v.covered,
+                "error": v.relative_error,
+                "half_width": v.relative_half_width,
+            }
+            for v in verdicts
+        ],
+    }
 
 
 def motions_of_points(run: Run, points: pd.DataFrame) -> Motions:
@@ -79,32 +123,58 @@ def motions_of_points(run: Run, points: pd.DataFrame) -> Motions:
 
 
 def _table(results: list[dict[str, Any]], arms: list[str]) -> str:
-    rows = ["| arm | campaigns | wall time s, median (largest) | friction error, worst joint, median (largest) | parameters "
-            "| covered | identified | half width within 10 % | largest error |", "|---|---|---|---|---|---|---|---|---|"]
+    rows = [
+        "| arm | campaigns | wall time s, median (largest) | friction error, worst joint, median "
+        "(largest) | parameters "
+        "| covered | identified | half width within 10 % | largest error |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
     for arm in arms:
         own = [result for result in results if result["arm"] == arm]
         parameters = pd.DataFrame([entry for result in own for entry in result["parameters"]])
         worst = [max(result["friction_error"].values()) for result in own]
         wall = [result["wall_s"] for result in own]
-        rows.append(f"| {arm} | {len(own)} | {np.median(wall):.0f} ({max(wall):.0f}) | {100 * np.median(worst):.2f} % "
-                    f"({100 * max(worst):.2f} %) | {len(parameters)} | {100 * parameters['covered'].mean():.1f} % | "
-                    f"{100 * (parameters['verdict'] == 'identified').mean():.1f} % | "
-                    f"{100 * (parameters['half_width'] <= WIDE).mean():.1f} % | {100 * parameters['error'].abs().max():.1f} % |")
+        rows.append(
+            f"| {arm} | {len(own)} | {np.median(wall):.0f} ({max(wall):.0f}) | "
+            f"{100 * np.median(worst):.2f} % "
+            f"({100 * max(worst):.2f} %) | {len(parameters)} | "
+            f"{100 * parameters['covered'].mean():.1f} % | "
+            f"{100 * (parameters['verdict'] == 'identified').mean():.1f} % | "
+            f"{100 * (parameters['half_width'] <= WIDE).mean():.1f} % | "
+            f"{100 * parameters['error'].abs().max():.1f} % |"
+        )
     rows += ["", "Median 95 % half width, and rms error, in per cent of the value:", ""]
-    table = pd.DataFrame([{"arm": result["arm"], **entry} for result in results for entry in result["parameters"]])
+    table = pd.DataFrame(
+        [{"arm": result["arm"], **entry} for result in results for entry in result["parameters"]]
+    )
     names = list(dict.fromkeys(table["parameter"]))
     rows += ["| arm | joint | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
     for key, entries in table.groupby(["arm", "joint"], sort=False):
         cells = []
         for name in names:
             own = entries[entries["parameter"] == name]
-            half, error = 100 * own["half_width"].median(), 100 * np.sqrt((own["error"] ** 2).mean())
+            half, error = (
+                100 * own["half_width"].median(),
+                100 * np.sqrt((own["error"] ** 2).mean()),
+            )
             cells.append("-" if own.empty else f"{half:.1f}, {error:.1f}")
         rows.append(f"| {' | '.join(map(str, key))} | {' | '.join(cells)} |")
-    chosen = pd.Series([f"{result['arm']} {joint}: {law}" for result in results for joint, law in result["laws"].items()])
+    chosen = pd.Series(
+        [
+            f"{result['arm']} {joint}: {law}"
+            for result in results
+            for joint, law in result["laws"].items()
+        ]
+    )
     rows += ["", f"Chosen laws and loads: {_counted(chosen)}."]
-    verdicts = pd.Series([f"{result['arm']} {joint} {word}" for result in results
-                          for joint, word in result["load_verdicts"].items() if word != "identified"])
+    verdicts = pd.Series(
+        [
+            f"{result['arm']} {joint} {word}"
+            for result in results
+            for joint, word in result["load_verdicts"].items()
+            if word != "identified"
+        ]
+    )
     if len(verdicts):
         rows += ["", f"Load coefficients that were not identified: {_counted(verdicts)}."]
     return "\n".join(rows)

@@ -1,6 +1,8 @@
-"""Damaged input: randomly changed arm files, models, runs, calibrations and logs of every format, read by the commands.
+"""Damaged input: randomly changed arm files, models, runs, calibrations and logs of every
+format, read by the commands.
 
-The number of a case determines the file, the kind of damage and its position, so each case can be repeated.
+The number of a case determines the file, the kind of damage and its position, so
+each case can be repeated.
 """
 
 import argparse
@@ -31,22 +33,56 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.export.formats import export_formats
 from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 
-_RAM = Path("/dev/shm")     # memory file system, if there is one: cases do not wait for a disk
+_RAM = Path("/dev/shm")  # memory file system, if there is one: cases do not wait for a disk
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 JOINT, ROWS = "hinge", 300
-SLOWER, OFTEN = "fit and report:", 6    # slow kinds begin with these words; other kinds run this many times as often
-BEARINGS = ("motionsolve", "adams")        # formats that refuse the golden joint, whose friction is not that of a bearing
-SLOW = 20.0             # s; a longer case counts as a hang; cases should take less than a tenth
-BLOWN = 500.0           # MB; largest allowed increase of memory in a case
+# slow kinds begin with these words; other kinds run this many times as often
+SLOWER, OFTEN = "fit and report:", 6
+# formats that refuse the golden joint, whose friction is not that of a bearing
+BEARINGS = ("motionsolve", "adams")
+SLOW = 20.0  # s; a longer case counts as a hang; cases should take less than a tenth
+BLOWN = 500.0  # MB; largest allowed increase of memory in a case
 _CODES = (0, 1, 2, 3)
-_TEXTS = (b"nan", b"-1", b"1e999", b"-inf", b"99999999999999999999", b"0", b"", b"true", b"\"", b"[", b"]", b"{}", b"\0", b"=",
-          b"../../secret", b"/etc/passwd", b"\xff\xfe", b"\n", b",", b"1e-320", b"[[[[[[[[", b"'''",
-          b"<include file='../x.xml'/>")
-_WORDS = (b"\xff" * 8, b"\x00" * 8, b"\xff" * 7 + b"\x7f", b"\xff\xff\xff\x7f", b"\x00\x00\x00\x80", b"\x01", b"\x00\x00\xf8\x7f")
+_TEXTS = (
+    b"nan",
+    b"-1",
+    b"1e999",
+    b"-inf",
+    b"99999999999999999999",
+    b"0",
+    b"",
+    b"true",
+    b'"',
+    b"[",
+    b"]",
+    b"{}",
+    b"\0",
+    b"=",
+    b"../../secret",
+    b"/etc/passwd",
+    b"\xff\xfe",
+    b"\n",
+    b",",
+    b"1e-320",
+    b"[[[[[[[[",
+    b"'''",
+    b"<include file='../x.xml'/>",
+)
+_WORDS = (
+    b"\xff" * 8,
+    b"\x00" * 8,
+    b"\xff" * 7 + b"\x7f",
+    b"\xff\xff\xff\x7f",
+    b"\x00\x00\x00\x80",
+    b"\x01",
+    b"\x00\x00\xf8\x7f",
+)
 
 
 def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
-    """Make a valid input of every kind: the file to damage, and the command that reads it, with a placeholder {out}."""
+    """Make a valid input of every kind: the file to damage, and the command that reads it,
+    with a placeholder {out}.
+    """
     arm = folder / "arm"
     arm.mkdir(parents=True)
     for name in ("pendulum.toml", "pendulum.urdf"):
@@ -54,41 +90,82 @@ def make_inputs(folder: Path) -> dict[str, tuple[Path, list[str]]]:
     campaign, short = folder / "campaign", _short_run(folder / "short")
     shutil.copytree(GOLDEN, campaign)
     (run,) = (campaign / "runs").iterdir()
-    plan, columns = _trip(load_arm(arm / "pendulum.toml"), folder / "plan.toml"), folder / "columns.toml"
-    columns.write_text(f'"t" = "time[s]"\n"q.{JOINT}" = "position[rad]"\n"tau.{JOINT}" = "torque[N·m]"\n', encoding="utf-8")
+    plan, columns = (
+        _trip(load_arm(arm / "pendulum.toml"), folder / "plan.toml"),
+        folder / "columns.toml",
+    )
+    columns.write_text(
+        f'"t" = "time[s]"\n"q.{JOINT}" = "position[rad]"\n"tau.{JOINT}" = "torque[N·m]"\n',
+        encoding="utf-8",
+    )
     loads = ["loads", str(arm / "pendulum.toml"), "--q", "0.3"]
     taking = ["import", "{log}", "--arm", str(arm / "pendulum.toml"), "--yes", "-o", "{out}"]
     calibrated = campaign / "calibration.toml"
     logs = make_logs(folder / "logs")
     validate = ["validate", str(short), str(calibrated), "--tolerance", "9"]
     fit = ["fit", str(run), "--law", "stribeck", "--load", "torque", "-o", "{out}"]
-    cases = {"arm file": (arm / "pendulum.toml", loads), "model": (arm / "pendulum.urdf", loads),
-             "arm file: plan": (arm / "pendulum.toml", ["plan", str(arm / "pendulum.toml")]),
-             "model: init": (arm / "pendulum.urdf", ["init", str(arm / "pendulum.urdf"), "-o", "{out}/arm.toml"]),
-             "model: init joints": (arm / "pendulum.urdf", ["init", str(arm / "pendulum.urdf"), "--joints", JOINT,
-                                                            "-o", "{out}/arm.toml"]),
-             **{f"calibration: {form}": (calibrated, ["export", str(calibrated), "--to", form, "-o", "{out}"])
-                for form in export_formats() if form not in BEARINGS},
-             "calibration: compare": (calibrated, ["compare", str(GOLDEN / "calibration.toml"), str(calibrated)]),
-             "calibration: validate": (calibrated, validate),
-             f"{SLOWER} calibration: report": (calibrated, ["report", str(campaign), "-o", "{out}"]),
-             "plan": (plan, ["run", str(arm / "pendulum.toml"), "--plan", str(plan), "-o", "{out}"]),
-             "columns": (columns, [*taking, "--map", str(columns)]),
-             **{f"{SLOWER} run: {part}": (run / part, fit) for part in (RECORD, EVENTS, SAMPLES, f"{ARM}/pendulum.toml")}}
+    cases = {
+        "arm file": (arm / "pendulum.toml", loads),
+        "model": (arm / "pendulum.urdf", loads),
+        "arm file: plan": (arm / "pendulum.toml", ["plan", str(arm / "pendulum.toml")]),
+        "model: init": (
+            arm / "pendulum.urdf",
+            ["init", str(arm / "pendulum.urdf"), "-o", "{out}/arm.toml"],
+        ),
+        "model: init joints": (
+            arm / "pendulum.urdf",
+            ["init", str(arm / "pendulum.urdf"), "--joints", JOINT, "-o", "{out}/arm.toml"],
+        ),
+        **{
+            f"calibration: {form}": (
+                calibrated,
+                ["export", str(calibrated), "--to", form, "-o", "{out}"],
+            )
+            for form in export_formats()
+            if form not in BEARINGS
+        },
+        "calibration: compare": (
+            calibrated,
+            ["compare", str(GOLDEN / "calibration.toml"), str(calibrated)],
+        ),
+        "calibration: validate": (calibrated, validate),
+        f"{SLOWER} calibration: report": (calibrated, ["report", str(campaign), "-o", "{out}"]),
+        "plan": (plan, ["run", str(arm / "pendulum.toml"), "--plan", str(plan), "-o", "{out}"]),
+        "columns": (columns, [*taking, "--map", str(columns)]),
+        **{
+            f"{SLOWER} run: {part}": (run / part, fit)
+            for part in (RECORD, EVENTS, SAMPLES, f"{ARM}/pendulum.toml")
+        },
+    }
     for part in (RECORD, EVENTS, SAMPLES):
-        cases |= {f"run: validate, {part}": (short / part, validate),
-                  f"run: replay, {part}": (short / part, ["replay", str(short), "-o", "{out}"]),
-                  f"run: export, {part}": (short / part, ["export", str(short), "--to", "csv", "-o", "{out}"])}
+        cases |= {
+            f"run: validate, {part}": (short / part, validate),
+            f"run: replay, {part}": (short / part, ["replay", str(short), "-o", "{out}"]),
+            f"run: export, {part}": (
+                short / part,
+                ["export", str(short), "--to", "csv", "-o", "{out}"],
+            ),
+        }
     for name, (_, file) in logs.items():
         cases[name] = file, taking
-    return {kind: (file, [str(logs.get(kind, logs["log.csv"])[0]) if part == "{log}" else part for part in command])
-            for kind, (file, command) in cases.items()}
+    return {
+        kind: (
+            file,
+            [
+                str(logs.get(kind, logs["log.csv"])[0]) if part == "{log}" else part
+                for part in command
+            ],
+        )
+        for kind, (file, command) in cases.items()
+    }
 
 
 def schedule(cases: Iterable[str]) -> list[str]:
     """Sequence of kinds by case number; slow kinds come less often."""
     kinds = sorted(cases)
-    return [kind for kind in kinds if not kind.startswith(SLOWER)] * OFTEN + [kind for kind in kinds if kind.startswith(SLOWER)]
+    return [kind for kind in kinds if not kind.startswith(SLOWER)] * OFTEN + [
+        kind for kind in kinds if kind.startswith(SLOWER)
+    ]
 
 
 def _trip(arm: ArmFile, file: Path) -> Path:
@@ -98,8 +175,11 @@ def _trip(arm: ArmFile, file: Path) -> Path:
     from stribeck.ident.arm.load_mechanism import load_mechanism
 
     mechanism, (home,) = load_mechanism(arm), arm.home(load_mechanism(arm))
-    segments = (Segment(0, "move", (home,), 1), Segment(1, "stroke", (home + 0.3,), 1, JOINT, 0.4),
-                Segment(2, "stroke", (home,), 1, JOINT, 0.4, 1))
+    segments = (
+        Segment(0, "move", (home,), 1),
+        Segment(1, "stroke", (home + 0.3,), 1, JOINT, 0.4),
+        Segment(2, "stroke", (home,), 1, JOINT, 0.4, 1),
+    )
     plan = Plan(arm.name, arm_sha256(arm), "a round trip", 0, mechanism.names, (home,), segments)
     write_plan(replace(plan, robot_time=robot_time(plan, arm.limits(mechanism))), file)
     return file
@@ -115,7 +195,9 @@ def _short_run(folder: Path) -> Path:
     with RunWriter(folder, golden.arm, mechanism, "a short run", 100.0) as recorder:
         for row in range(ROWS):
             values = golden.signals["q"][row], golden.signals["tau"][row]
-            sample = JointSample(float(golden.t[row]), values[0], zero, values[1], zero, None, zero.astype(np.int64))
+            sample = JointSample(
+                float(golden.t[row]), values[0], zero, values[1], zero, None, zero.astype(np.int64)
+            )
             recorder.sample(sample, zero, zero, 0)
     return folder
 
@@ -131,10 +213,19 @@ def make_logs(folder: Path) -> dict[str, tuple[Path, Path]]:
     t = np.arange(ROWS) / 100.0
     q, tau = np.sin(t), np.cos(t) + 2.0 * np.sign(np.cos(t))
     columns = {"time": t, "position": q, "torque": tau}
-    np.savetxt(folder / "log.csv", np.column_stack((t, q, tau)), delimiter=",", header="time,position,torque", comments="")
+    np.savetxt(
+        folder / "log.csv",
+        np.column_stack((t, q, tau)),
+        delimiter=",",
+        header="time,position,torque",
+        comments="",
+    )
     savemat(folder / "log.mat", columns, do_compression=True)
     savemat(folder / "plain.mat", {"log": columns})
-    signals = np.array([(q[:, None], "position"), (tau[:, None], "torque")], dtype=[("values", object), ("label", object)])
+    signals = np.array(
+        [(q[:, None], "position"), (tau[:, None], "torque")],
+        dtype=[("values", object), ("label", object)],
+    )
     savemat(folder / "scope.mat", {"out": {"time": t[:, None], "signals": signals}})
     np.savez(folder / "log.npz", time=t, position=q, torque=tau)
     np.savez_compressed(folder / "packed.npz", time=t, position=q, torque=tau)
@@ -142,16 +233,46 @@ def make_logs(folder: Path) -> dict[str, tuple[Path, Path]]:
     dataset = folder / "dataset"
     (dataset / "meta").mkdir(parents=True)
     (dataset / "data").mkdir()
-    (dataset / "meta" / "info.json").write_text(json.dumps({"features": {
-        "observation.state": {"names": [f"{JOINT}.pos"]}, "observation.effort": {"names": {"motors": [JOINT]}}}}))
-    pq.write_table(pa.table({"timestamp": t, "observation.state": list(q[:, None]), "observation.effort": list(tau[:, None]),
-                             "episode_index": np.zeros(ROWS, dtype=np.int64)}), dataset / "data" / "episode.parquet")
-    messages = [(k * 10_000_000, joint_state(k * 10_000_000, (JOINT,), q[k:k + 1], [], tau[k:k + 1])) for k in range(ROWS)]
+    (dataset / "meta" / "info.json").write_text(
+        json.dumps(
+            {
+                "features": {
+                    "observation.state": {"names": [f"{JOINT}.pos"]},
+                    "observation.effort": {"names": {"motors": [JOINT]}},
+                }
+            }
+        )
+    )
+    pq.write_table(
+        pa.table(
+            {
+                "timestamp": t,
+                "observation.state": list(q[:, None]),
+                "observation.effort": list(tau[:, None]),
+                "episode_index": np.zeros(ROWS, dtype=np.int64),
+            }
+        ),
+        dataset / "data" / "episode.parquet",
+    )
+    messages = [
+        (k * 10_000_000, joint_state(k * 10_000_000, (JOINT,), q[k : k + 1], [], tau[k : k + 1]))
+        for k in range(ROWS)
+    ]
     with contextlib.closing(sqlite3.connect(folder / "log.db3")) as bag:
-        bag.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT)")
-        bag.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB)")
-        bag.execute("INSERT INTO topics VALUES (1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr')")
-        bag.executemany("INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", messages)
+        bag.execute(
+            "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, "
+            "serialization_format TEXT)"
+        )
+        bag.execute(
+            "CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, "
+            "data BLOB)"
+        )
+        bag.execute(
+            "INSERT INTO topics VALUES (1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr')"
+        )
+        bag.executemany(
+            "INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", messages
+        )
         bag.commit()
     for packing in (CompressionType.ZSTD, CompressionType.LZ4, CompressionType.NONE):
         with (folder / f"{packing.name.lower()}.mcap").open("wb") as file:
@@ -166,8 +287,10 @@ def make_logs(folder: Path) -> dict[str, tuple[Path, Path]]:
                 writer.add_message(beside, stamp, multi_array(JOINT, [40.0]), stamp)
             writer.finish()
     found = {path.name: (path, path) for path in sorted(folder.iterdir()) if path.is_file()}
-    return found | {"dataset: meta": (dataset, dataset / "meta" / "info.json"),
-                    "dataset: data": (dataset, dataset / "data" / "episode.parquet")}
+    return found | {
+        "dataset: meta": (dataset, dataset / "meta" / "info.json"),
+        "dataset: data": (dataset, dataset / "data" / "episode.parquet"),
+    }
 
 
 def multi_array(label: str, values: Sequence[float]) -> bytes:
@@ -178,7 +301,9 @@ def multi_array(label: str, values: Sequence[float]) -> bytes:
     return b"\0\1\0\0" + head + bytes(-len(head) % 8) + np.asarray(values, dtype="<f8").tobytes()
 
 
-def joint_state(stamp: int, names: Iterable[str], position: Any, velocity: Any, effort: Any) -> bytes:
+def joint_state(
+    stamp: int, names: Iterable[str], position: Any, velocity: Any, effort: Any
+) -> bytes:
     """A sensor_msgs/JointState in little-endian CDR; stamp in ns."""
     out = bytearray(np.array([stamp // 10**9, stamp % 10**9, 1], dtype="<u4").tobytes() + b"\0")
 
@@ -216,7 +341,7 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
             out[min(at, len(out) - 1)] ^= 1 << int(rng.integers(0, 8))
         elif way == 2:
             word = _WORDS[int(rng.integers(len(_WORDS)))]
-            out[at:at + len(word)] = word
+            out[at : at + len(word)] = word
         elif way == 3:
             del out[at:to]
         elif way == 4:
@@ -237,13 +362,17 @@ def _change_word(out: bytearray, rng: np.random.Generator, whole: bool) -> None:
         return
     one = words[int(rng.integers(len(words)))]
     if whole:
-        out[one.start():one.end()] = _TEXTS[int(rng.integers(len(_TEXTS)))]
+        out[one.start() : one.end()] = _TEXTS[int(rng.integers(len(_TEXTS)))]
     else:
-        out[one.start():one.end()] = words[int(rng.integers(len(words)))][0]
+        out[one.start() : one.end()] = words[int(rng.integers(len(words)))][0]
 
 
-def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str], root: Path) -> tuple[str, str]:
-    """Damage a file, run the command, restore the file; return the kind of input and the fault ("" if none)."""
+def _case(
+    number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str], root: Path
+) -> tuple[str, str]:
+    """Damage a file, run the command, restore the file; return the kind of input
+    and the fault ("" if none).
+    """
     from stribeck.experiments.cli.app import run
 
     kind = kinds[number % len(kinds)]
@@ -254,7 +383,10 @@ def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str
     before = _state(root.parent)
     peak, began, fault = _peak(), time.perf_counter(), ""
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()) as said,
+        ):
             code = run([part.replace("{out}", str(out)) for part in command])
         if code not in _CODES:
             fault = f"exit code {code}"
@@ -267,7 +399,7 @@ def _case(number: int, cases: dict[str, tuple[Path, list[str]]], kinds: list[str
     if _peak() - peak > BLOWN:
         fault = fault or f"took {_peak() - peak:.0f} MB"
     shutil.rmtree(out, ignore_errors=True)
-    for written in root.parent.glob("out*"):            # with the suffix of its format
+    for written in root.parent.glob("out*"):  # with the suffix of its format
         written.unlink()
     if _state(root.parent) != before:
         fault = fault or "changed its input, or wrote files beside the input"
@@ -298,8 +430,12 @@ def _work(numbers: range, root: Path, answers: Connection) -> None:
     answers.send(None)
 
 
-def judged(numbers: range, show: Callable[[str], None] | None = None) -> tuple[Counter[str], list[str]]:
-    """Run all cases in worker processes, which may die or hang independently; return cases by kind, and faults."""
+def judged(
+    numbers: range, show: Callable[[str], None] | None = None
+) -> tuple[Counter[str], list[str]]:
+    """Run all cases in worker processes, which may die or hang independently; return
+    cases by kind, and faults.
+    """
     counts: Counter[str] = Counter()
     faults: list[str] = []
     while numbers:
@@ -317,7 +453,9 @@ def judged(numbers: range, show: Callable[[str], None] | None = None) -> tuple[C
 def _answers(numbers: range, root: Path) -> Iterator[tuple[int, str, str]]:
     """Return the answer of a worker; a timeout or the death of the worker also is an answer."""
     here, there = multiprocessing.Pipe(duplex=False)
-    worker = multiprocessing.get_context("spawn").Process(target=_work, args=(numbers, root, there), daemon=True)
+    worker = multiprocessing.get_context("spawn").Process(
+        target=_work, args=(numbers, root, there), daemon=True
+    )
     worker.start()
     there.close()
     following = numbers.start
@@ -339,21 +477,43 @@ def _answers(numbers: range, root: Path) -> Iterator[tuple[int, str, str]]:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", type=int, default=100_000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case; --cases 1 repeats a single case")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="number of parallel processes")
+    parser.add_argument(
+        "--first",
+        type=int,
+        default=0,
+        help="number of the first case; --cases 1 repeats a single case",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), help="number of parallel processes"
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Damage, run, count."""
     began, jobs = time.perf_counter(), min(options.jobs, options.cases)
-    bounds = np.linspace(options.first, options.first + options.cases, jobs + 1).astype(int).tolist()
+    bounds = (
+        np.linspace(options.first, options.first + options.cases, jobs + 1).astype(int).tolist()
+    )
     with ThreadPoolExecutor(jobs) as pool:
-        parts = list(pool.map(lambda begin, end: judged(range(begin, end), print), bounds[:-1], bounds[1:]))
-    counts, faults = sum((part[0] for part in parts), Counter()), [fault for part in parts for fault in part[1]]
+        parts = list(
+            pool.map(lambda begin, end: judged(range(begin, end), print), bounds[:-1], bounds[1:])
+        )
+    counts, faults = (
+        sum((part[0] for part in parts), Counter()),
+        [fault for part in parts for fault in part[1]],
+    )
     took = time.perf_counter() - began
-    rows = "\n".join(f"| {kind} | {count} | {sum(f'({kind})' in fault for fault in faults)} |"
-                     for kind, count in sorted(counts.items()))
-    table = (f"{sum(counts.values())} damaged inputs in {took:.0f} s. {len(faults)} of them caused a traceback, a crash, more "
-             f"than {SLOW:.0f} s, more than {BLOWN:.0f} MB, or a changed input.\n\n| input | cases | faults "
-             f"|\n|---|---|---|\n{rows}")
-    return {"cases": dict(counts), "faults": faults, "s": took}, "\n".join((table, *(f"- {fault}" for fault in faults[:50])))
+    rows = "\n".join(
+        f"| {kind} | {count} | {sum(f'({kind})' in fault for fault in faults)} |"
+        for kind, count in sorted(counts.items())
+    )
+    table = (
+        f"{sum(counts.values())} damaged inputs in {took:.0f} s. {len(faults)} of them caused a "
+        "traceback, a crash, more "
+        f"than {SLOW:.0f} s, more than {BLOWN:.0f} MB, or a changed input.\n\n| input | cases | "
+        "faults "
+        f"|\n|---|---|---|\n{rows}"
+    )
+    return {"cases": dict(counts), "faults": faults, "s": took}, "\n".join(
+        (table, *(f"- {fault}" for fault in faults[:50]))
+    )

@@ -1,4 +1,6 @@
-"""Logs of single joints through `fit_memory` as a stranger calls it: the first half is fitted, the second half predicted."""
+"""Logs of single joints through `fit_memory` as a stranger calls it: the first half is fitted,
+the second half predicted.
+"""
 
 import argparse
 import time
@@ -20,7 +22,9 @@ _PLAIN, _STATE = {**_BARE, "memory": "none"}, {**_BARE, "memory": "relaxing"}
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
-    parser.add_argument("--seeds", type=int, default=3, help="number of joints of each kind and speed")
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="number of joints of each kind and speed"
+    )
     parser.add_argument("--only", default="", help="part of the names of the logs to judge")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases")
@@ -28,14 +32,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge all logs."""
-    names = [f"wrist {kind}, {speed}, {seed}" for kind in KINDS for speed in SPEEDS for seed in range(options.seeds)]
-    names = [name for folder, own in REAL.items() if (LOGS / folder).is_dir() for name in own] + names
-    rows = judged_cases([name for name in names if options.only in name], judge, options.jobs, options.kept)
+    names = [
+        f"wrist {kind}, {speed}, {seed}"
+        for kind in KINDS
+        for speed in SPEEDS
+        for seed in range(options.seeds)
+    ]
+    names = [
+        name for folder, own in REAL.items() if (LOGS / folder).is_dir() for name in own
+    ] + names
+    rows = judged_cases(
+        [name for name in names if options.only in name], judge, options.jobs, options.kept
+    )
     return {"logs": rows}, _table(rows)
 
 
-REAL = {"emps": ("emps carriage",), "tx40": tuple(f"tx40 joint_{k}" for k in range(1, 7)),
-        "z1": tuple(f"z1 joint{k}" for k in range(1, 7))}
+REAL = {
+    "emps": ("emps carriage",),
+    "tx40": tuple(f"tx40 joint_{k}" for k in range(1, 7)),
+    "z1": tuple(f"z1 joint{k}" for k in range(1, 7)),
+}
 
 
 def signals(name: str) -> Mapping[str, Array]:
@@ -47,18 +63,27 @@ def signals(name: str) -> Mapping[str, Array]:
     log = {"emps": emps_run, "tx40": tx40_run, "z1": z1_run}[kind]()
     joint = log.names.index(rest)
     every = 5 if kind == "tx40" else 1
-    return {"time": log.t[::every], "position": log.signals["q"][::every, joint], "torque": log.signals["tau"][::every, joint]}
+    return {
+        "time": log.t[::every],
+        "position": log.signals["q"][::every, joint],
+        "torque": log.signals["tau"][::every, joint],
+    }
 
 
 def judge(name: str) -> dict[str, Any]:
     """Fit the first half of a log, and predict the second half."""
     log = signals(name)
     half = len(log["time"]) // 2
-    first, second = ({key: values[rows] for key, values in log.items()} for rows in (slice(0, half), slice(half, None)))
+    first, second = (
+        {key: values[rows] for key, values in log.items()}
+        for rows in (slice(0, half), slice(half, None))
+    )
 
     def error(**options: Any) -> tuple[float, str, float]:
         began = time.process_time()
-        fit = fit_memory(first["time"], first["position"], first["torque"], first.get("velocity"), **options)
+        fit = fit_memory(
+            first["time"], first["position"], first["torque"], first.get("velocity"), **options
+        )
         took = time.process_time() - began
         told = fit.predict(second["time"], second["position"], second.get("velocity"))
         return float(np.sqrt(np.mean((second["torque"] - told) ** 2))), repr(fit), took
@@ -66,20 +91,41 @@ def judge(name: str) -> dict[str, Any]:
     plain, _, _ = error(**_PLAIN)
     state, _, _ = error(**_STATE)
     found, made, took = error()
-    floor = float(np.sqrt(np.mean((second["torque"] - second["clean"]) ** 2))) if "clean" in second else None
-    return {"log": name, "plain": plain, "state": state, "found": found, "floor": floor, "made": made, "seconds": took}
+    floor = (
+        float(np.sqrt(np.mean((second["torque"] - second["clean"]) ** 2)))
+        if "clean" in second
+        else None
+    )
+    return {
+        "log": name,
+        "plain": plain,
+        "state": state,
+        "found": found,
+        "floor": floor,
+        "made": made,
+        "seconds": took,
+    }
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
     """Return the page."""
-    text = ["The first half of each log is fitted by `fit_memory(time, position, torque, velocity)` without options, the second "
-            "half predicted by `fit.predict(time, position, velocity)`. It follows the first half, so the prediction begins with "
-            "the last state of the fit. Errors of the second half are root mean squares in N·m, of the carriage in N. Wrists: "
-            "25.4 s at 1 kHz, gravity and inertia unknown, noise with a memory of 20 ms, velocity behind a filter of 30 ms "
-            "(`benchmarks/one_joint_truth.py`). Joints of real arms are fitted without the model of the arm, so torques of the "
-            "other joints count as error. Seconds: processor time of the fit.", "",
-            "| log | Coulomb and viscous | and one state | `fit_memory` | noise | seconds | law and memory |",
-            "|---|---|---|---|---|---|---|"]
+    text = [
+        "The first half of each log is fitted by `fit_memory(time, position, torque, velocity)` "
+        "without options, the second "
+        "half predicted by `fit.predict(time, position, velocity)`. It follows the first half, so "
+        "the prediction begins with "
+        "the last state of the fit. Errors of the second half are root mean squares in N·m, of "
+        "the carriage in N. Wrists: "
+        "25.4 s at 1 kHz, gravity and inertia unknown, noise with a memory of 20 ms, velocity "
+        "behind a filter of 30 ms "
+        "(`benchmarks/one_joint_truth.py`). Joints of real arms are fitted without the model of "
+        "the arm, so torques of the "
+        "other joints count as error. Seconds: processor time of the fit.",
+        "",
+        "| log | Coulomb and viscous | and one state | `fit_memory` | noise | seconds | law and "
+        "memory |",
+        "|---|---|---|---|---|---|---|",
+    ]
     text += list(_rows(rows))
     return "\n".join(text)
 
@@ -89,5 +135,8 @@ def _rows(rows: list[dict[str, Any]]) -> Iterator[str]:
         noise = "-" if one["floor"] is None else f"{one['floor']:.3f}"
         made = one["made"].removeprefix("<MemoryResult ").partition("; held-out")[0]
         law, _, beside = made.partition("; ")
-        yield (f"| {one['log']} | {one['plain']:.3g} | {one['state']:.3g} | {one['found']:.3g} | {noise} | "
-               f"{one['seconds']:.1f} | {law.partition(':')[0]}{'; ' if beside else ''}{beside} |")
+        yield (
+            f"| {one['log']} | {one['plain']:.3g} | {one['state']:.3g} | {one['found']:.3g} | "
+            f"{noise} | "
+            f"{one['seconds']:.1f} | {law.partition(':')[0]}{'; ' if beside else ''}{beside} |"
+        )

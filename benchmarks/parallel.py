@@ -1,4 +1,6 @@
-"""Parallel machines with wrong masses: friction of drives and pins, and base parameters, from one log each."""
+"""Parallel machines with wrong masses: friction of drives and pins, and base
+parameters, from one log each.
+"""
 
 import argparse
 from collections.abc import Callable
@@ -20,33 +22,57 @@ from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.regressor import inertial_parameters
 
-PIN = 0.002             # m; friction arm of the pins
-MACHINES: dict[str, tuple[Callable[[int, float, float], WrongMachine], tuple[float, ...]]] = {     # and friction arms of pins
+PIN = 0.002  # m; friction arm of the pins
+# and friction arms of pins
+MACHINES: dict[str, tuple[Callable[[int, float, float], WrongMachine], tuple[float, ...]]] = {
     "planar-3-prr": (WrongPRR, (0.0, PIN)),
     "three-loop-chain": (partial(WrongLoops, name="three-loop-chain"), (0.0,)),
-    "gough-stewart": (partial(WrongLoops, name="gough-stewart"), (0.0,))}
+    "gough-stewart": (partial(WrongLoops, name="gough-stewart"), (0.0,)),
+}
 PARTS = (0.0, 0.03, 0.3)
-COLUMNS = {"coulomb": "F_c", "coulomb_coefficient": "mu_c", "static": "F_s", "static_coefficient": "mu_s",
-           "stribeck_velocity": "w_s", "viscous": "f_v"}
-_HIDDEN = 0.15          # relative Cramer-Rao bound above which a log says little about a parameter
+COLUMNS = {
+    "coulomb": "F_c",
+    "coulomb_coefficient": "mu_c",
+    "static": "F_s",
+    "static_coefficient": "mu_s",
+    "stribeck_velocity": "w_s",
+    "viscous": "f_v",
+}
+_HIDDEN = 0.15  # relative Cramer-Rao bound above which a log says little about a parameter
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--machines", nargs="+", default=list(MACHINES), choices=list(MACHINES))
-    parser.add_argument("--cases", type=int, nargs="+", default=[12], help="number of cases of each row; one number for all "
-                                                                           "machines, or one for each")
-    parser.add_argument("--first", type=int, default=0, help="seed of the first case; another seed gives new cases")
+    parser.add_argument(
+        "--cases",
+        type=int,
+        nargs="+",
+        default=[12],
+        help="number of cases of each row; one number for all machines, or one for each",
+    )
+    parser.add_argument(
+        "--first", type=int, default=0, help="seed of the first case; another seed gives new cases"
+    )
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases; stored cases are not judged "
-                                                  "again, so a long run can be continued")
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        help="JSON lines file that stores judged cases; stored cases are not judged "
+        "again, so a long run can be continued",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge all cases."""
     counts = options.cases * len(options.machines) if len(options.cases) == 1 else options.cases
-    cases = [(name, part, pin, seed) for name, count in zip(options.machines, counts, strict=True)
-             for seed in range(options.first, options.first + count) for part in PARTS for pin in MACHINES[name][1]]
+    cases = [
+        (name, part, pin, seed)
+        for name, count in zip(options.machines, counts, strict=True)
+        for seed in range(options.first, options.first + count)
+        for part in PARTS
+        for pin in MACHINES[name][1]
+    ]
     judged = judged_cases(cases, judge, options.jobs, options.kept)
     rows = summary(pd.DataFrame([row for rows in judged for row in rows]))
     return {"rows": rows}, table(rows)
@@ -58,10 +84,19 @@ def judge(of: tuple[str, float, float, int]) -> list[dict[str, Any]]:
     case = MACHINES[name][0](seed, part, pin)
     found = identify([case.recorded()], case.conditions.options)
     least, errors = bounds(case), friction_errors(found, case)
-    calibration, about = found.calibration, {"machine": name, "part": part, "pin": pin, "seed": seed}
-    rows = [about | {"what": drive, "error": errors[drive]} | {key: _off(joint.parameters.get(key), value, least[drive][key])
-                                                              for key, value in case.friction.items()}
-            for drive, joint in calibration.joints.items()]
+    calibration, about = (
+        found.calibration,
+        {"machine": name, "part": part, "pin": pin, "seed": seed},
+    )
+    rows = [
+        about
+        | {"what": drive, "error": errors[drive]}
+        | {
+            key: _off(joint.parameters.get(key), value, least[drive][key])
+            for key, value in case.friction.items()
+        }
+        for drive, joint in calibration.joints.items()
+    ]
     for one in calibration.model.passive.classes.values():
         arm = _off(one.parameters["coulomb_coefficient"], pin, least["pins"]["coulomb_coefficient"])
         rows.append(about | {"what": "pins", "coulomb_coefficient": arm})
@@ -69,7 +104,13 @@ def judge(of: tuple[str, float, float, int]) -> list[dict[str, Any]]:
         base = base_parameters(case.mechanism)
         true = (base.combination @ inertial_parameters(case.mechanism)).tolist()
         told = calibration.model.inertia.parameters.values()
-        rows.append(about | {"what": "base", "held": [_holds(one, value) for one, value in zip(told, true, strict=True)]})
+        rows.append(
+            about
+            | {
+                "what": "base",
+                "held": [_holds(one, value) for one, value in zip(told, true, strict=True)],
+            }
+        )
     return rows
 
 
@@ -83,33 +124,61 @@ def friction_errors(found: Identification, case: WrongMachine) -> dict[str, floa
         joint, moves = found.calibration.joints[name], np.abs(dq[:, j]) > case.conditions.slow
         load = None if joint.load == "none" else loads.get(joint.load)[moves, j]
         true = (rubbing - free)[moves, j]
-        out[name] = float(np.sqrt(np.mean((joint.torque(dq[moves, j], load) - true) ** 2) / np.mean(true**2)))
+        out[name] = float(
+            np.sqrt(np.mean((joint.torque(dq[moves, j], load) - true) ** 2) / np.mean(true**2))
+        )
     return out
 
 
-def _off(entry: Parameter | None, truth: float, bound: float) -> tuple[float, bool, float, float, str]:
-    """Relative error, whether the interval holds the truth, the interval's relative half width, relative bound, and verdict."""
+def _off(
+    entry: Parameter | None, truth: float, bound: float
+) -> tuple[float, bool, float, float, str]:
+    """Relative error, whether the interval holds the truth, the interval's relative half width,
+    relative bound, and verdict.
+    """
     if entry is None or entry.value is None:
         return np.nan, False, np.nan, bound, "unidentifiable"
-    return entry.value / truth - 1.0, _holds(entry, truth), (entry.half_width or 0.0) / truth, bound, entry.verdict
+    return (
+        entry.value / truth - 1.0,
+        _holds(entry, truth),
+        (entry.half_width or 0.0) / truth,
+        bound,
+        entry.verdict,
+    )
 
 
 def _holds(entry: Parameter, truth: float) -> bool:
-    return bool(entry.low is not None and entry.high is not None and entry.low <= truth <= entry.high)
+    return bool(
+        entry.low is not None and entry.high is not None and entry.low <= truth <= entry.high
+    )
 
 
 def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
     """Figures by machine, mass error and pin friction."""
     rows, order = [], found.assign(machine=pd.Categorical(found["machine"], list(MACHINES)))
     for (name, part, pin), own in order.groupby(["machine", "part", "pin"], observed=True):
-        drives, pins, base = own[own["error"].notna()], own[own["what"] == "pins"], own[own["what"] == "base"]
-        held = [one for held_ in base.get("held", pd.Series(dtype=object)).dropna() for one in held_]
-        row = {"machine": name, "part": part, "pin": pin, "cases": own["seed"].nunique(),
-               "error": 100.0 * drives["error"].median(), "error_95": 100.0 * drives["error"].quantile(0.95),
-               "worst": 100.0 * drives["error"].max(), "base": len(held),
-               "base_covered": 100.0 * float(np.mean(held)) if held else None}
+        drives, pins, base = (
+            own[own["error"].notna()],
+            own[own["what"] == "pins"],
+            own[own["what"] == "base"],
+        )
+        held = [
+            one for held_ in base.get("held", pd.Series(dtype=object)).dropna() for one in held_
+        ]
+        row = {
+            "machine": name,
+            "part": part,
+            "pin": pin,
+            "cases": own["seed"].nunique(),
+            "error": 100.0 * drives["error"].median(),
+            "error_95": 100.0 * drives["error"].quantile(0.95),
+            "worst": 100.0 * drives["error"].max(),
+            "base": len(held),
+            "base_covered": 100.0 * float(np.mean(held)) if held else None,
+        }
         entries = {key: drives[key].dropna().tolist() for key in COLUMNS if key in drives} | {
-            "pins": pins["coulomb_coefficient"].tolist() if len(pins) else []}
+            "pins": pins["coulomb_coefficient"].tolist() if len(pins) else []
+        }
         rows.append(row | {key: _figures(one) for key, one in entries.items() if one})
     return rows
 
@@ -118,12 +187,18 @@ def _figures(entries: list[Any]) -> dict[str, Any]:
     """Figures of one parameter; what bounds above 15 % hide is only counted."""
     told = [one for one in entries if one[3] <= _HIDDEN]
     hidden = [one for one in entries if one[3] > _HIDDEN]
-    out: dict[str, Any] = {"count": len(told), "hidden": len(hidden), "not_identified": sum(e[4] != "identified" for e in hidden)}
+    out: dict[str, Any] = {
+        "count": len(told),
+        "hidden": len(hidden),
+        "not_identified": sum(e[4] != "identified" for e in hidden),
+    }
     if told:
-        out |= {"rms": 100.0 * float(np.sqrt(np.mean([e[0] ** 2 for e in told]))),
-                "covered": 100.0 * float(np.mean([e[1] for e in told])),
-                "bounds": float(np.sqrt(np.mean([(e[0] / e[3]) ** 2 for e in told]))),
-                "half_width": 100.0 * float(np.median([e[2] for e in told]))}
+        out |= {
+            "rms": 100.0 * float(np.sqrt(np.mean([e[0] ** 2 for e in told]))),
+            "covered": 100.0 * float(np.mean([e[1] for e in told])),
+            "bounds": float(np.sqrt(np.mean([(e[0] / e[3]) ** 2 for e in told]))),
+            "half_width": 100.0 * float(np.median([e[2] for e in told])),
+        }
     return out
 
 
@@ -131,45 +206,83 @@ def table(rows: list[dict[str, Any]]) -> str:
     """Return the table."""
     keys = (*COLUMNS, "pins")
     count = sum(row["base"] + sum(row[key]["count"] for key in keys if key in row) for row in rows)
-    text = [f"{sum(row['cases'] for row in rows)} logs, {count} intervals.", "",
-            "Masses, centres of mass and moments of inertia are right, or wrong by up to 3 % or 30 %. Machines:", "",
-            "- `planar-3-prr`, computed by P2's equations (`benchmarks/three_prr.py`), follows P2's motion for 4 s at 1 kHz, "
-            "with position noise of 1 µm and force noise of 0.1 N. Sliders have mu_c 0.08, mu_s 0.12, w_s 0.02 m/s, f_v "
-            "15 N·s/m. Pins have a friction arm of 2 mm, or no friction. Fit: `--motion model --law tustin --load normal "
-            "--constant none --inertia fit`.",
-            "- `three-loop-chain`, computed by MuJoCo (`benchmarks/parallel_mujoco.py`), turns its crank by ±0.95 rad with 10 "
-            "reversals, for 10 s at 500 Hz, with noise of 10 µrad and 0.01 N·m. Its friction grows with MuJoCo's reaction "
-            "force: mu_c 0.05, mu_s 0.2, w_s 0.1 rad/s, f_v 0.01 N·m·s/rad. Fit: the same, with `--law stribeck`.",
-            "- `gough-stewart`, computed by MuJoCo, moves six legs by ±75 mm with 5 or 6 reversals each, for 10 s at 250 Hz, "
-            "with noise of 1 µm and 0.3 N. Its friction grows with the transmitted force: F_c 3 N, mu_c 0.08, F_s 4.5 N, mu_s "
-            "0.12, w_s 0.01 m/s, f_v 60 N·s/m. Fit: `--motion model --law stribeck --load torque --inertia fit`.", "",
-            "Friction: rms error along the motion relative to rms friction, for all drives. Parameters: rms error and median "
-            "half width of the interval in %, share of intervals that contain the truth, and rms of the errors, each relative "
-            "to its Cramer-Rao bound (`benchmarks/parallel_bounds.py`). Parameters whose bound exceeds 15 % are only counted, "
-            "with those that are not called `identified`. In the bounds, positions are known with their noise only, and the "
-            "model knows the links within 30 %; where masses are right, the fit learns from the log that the model is better, "
-            "so errors can be below the bounds. Logs of one seed "
-            "have the same noise in all rows of a machine. Goals: mu_c, mu_s and f_v within 2 %, w_s within 5 %, 1.2 bounds.", "",
-            "One drive hardly determines the seven links of the three-loop chain. With masses 30 % wrong, its mu_c and mu_s are "
-            "therefore as uncertain as the model's load. Its viscous friction is so small that the bound of f_v is 8 %, "
-            "beyond the goal. Motions of these two machines were chosen for many reversals and small bounds; other motions tell "
-            "less.", "",
-            "| machine | mass error | pin friction | cases | friction error %, median (95 %, worst) | "
-            + " | ".join(COLUMNS.values()) + " | friction arm of pins | base parameters covered % |",
-            "|---|---|---|---|---|---|---|---|---|---|---|---|---|"]
+    text = [
+        f"{sum(row['cases'] for row in rows)} logs, {count} intervals.",
+        "",
+        "Masses, centres of mass and moments of inertia are right, or wrong by up to 3 % or 30 %. "
+        "Machines:",
+        "",
+        "- `planar-3-prr`, computed by P2's equations (`benchmarks/three_prr.py`), follows P2's "
+        "motion for 4 s at 1 kHz, "
+        "with position noise of 1 µm and force noise of 0.1 N. Sliders have mu_c 0.08, mu_s 0.12, "
+        "w_s 0.02 m/s, f_v "
+        "15 N·s/m. Pins have a friction arm of 2 mm, or no friction. Fit: `--motion model --law "
+        "tustin --load normal "
+        "--constant none --inertia fit`.",
+        "- `three-loop-chain`, computed by MuJoCo (`benchmarks/parallel_mujoco.py`), turns its "
+        "crank by ±0.95 rad with 10 "
+        "reversals, for 10 s at 500 Hz, with noise of 10 µrad and 0.01 N·m. Its friction grows "
+        "with MuJoCo's reaction "
+        "force: mu_c 0.05, mu_s 0.2, w_s 0.1 rad/s, f_v 0.01 N·m·s/rad. Fit: the same, with "
+        "`--law stribeck`.",
+        "- `gough-stewart`, computed by MuJoCo, moves six legs by ±75 mm with 5 or 6 reversals "
+        "each, for 10 s at 250 Hz, "
+        "with noise of 1 µm and 0.3 N. Its friction grows with the transmitted force: F_c 3 N, "
+        "mu_c 0.08, F_s 4.5 N, mu_s "
+        "0.12, w_s 0.01 m/s, f_v 60 N·s/m. Fit: `--motion model --law stribeck --load torque "
+        "--inertia fit`.",
+        "",
+        "Friction: rms error along the motion relative to rms friction, for all drives. "
+        "Parameters: rms error and median "
+        "half width of the interval in %, share of intervals that contain the truth, and rms of "
+        "the errors, each relative "
+        "to its Cramer-Rao bound (`benchmarks/parallel_bounds.py`). Parameters whose bound "
+        "exceeds 15 % are only counted, "
+        "with those that are not called `identified`. In the bounds, positions are known with "
+        "their noise only, and the "
+        "model knows the links within 30 %; where masses are right, the fit learns from the log "
+        "that the model is better, "
+        "so errors can be below the bounds. Logs of one seed "
+        "have the same noise in all rows of a machine. Goals: mu_c, mu_s and f_v within 2 %, w_s "
+        "within 5 %, 1.2 bounds.",
+        "",
+        "One drive hardly determines the seven links of the three-loop chain. With masses 30 % "
+        "wrong, its mu_c and mu_s are "
+        "therefore as uncertain as the model's load. Its viscous friction is so small that the "
+        "bound of f_v is 8 %, "
+        "beyond the goal. Motions of these two machines were chosen for many reversals and small "
+        "bounds; other motions tell "
+        "less.",
+        "",
+        "| machine | mass error | pin friction | cases | friction error %, median (95 %, worst) | "
+        + " | ".join(COLUMNS.values())
+        + " | friction arm of pins | base parameters covered % |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
     for row in rows:
         told = [_told(row.get(key)) for key in keys]
         base = "-" if row["base_covered"] is None else f"{row['base_covered']:.0f} of {row['base']}"
-        text.append(f"| {row['machine']} | {100.0 * row['part']:.0f} % | {'2 mm' if row['pin'] else 'none'} | {row['cases']} | "
-                    f"{row['error']:.2f} ({row['error_95']:.2f}, {row['worst']:.2f}) | {' | '.join(told)} | {base} |")
+        text.append(
+            f"| {row['machine']} | {100.0 * row['part']:.0f} % | "
+            f"{'2 mm' if row['pin'] else 'none'} | {row['cases']} | "
+            f"{row['error']:.2f} ({row['error_95']:.2f}, {row['worst']:.2f}) | {' | '.join(told)} "
+            f"| {base} |"
+        )
     return "\n".join(text)
 
 
 def _told(one: dict[str, Any] | None) -> str:
     if one is None:
         return "-"
-    parts = [f"{one['rms']:.1f} ± {one['half_width']:.1f}, {one['covered']:.0f} % of {one['count']}, "
-             f"{one['bounds']:.1f} bounds"] if one["count"] else []
+    parts = (
+        [
+            f"{one['rms']:.1f} ± {one['half_width']:.1f}, {one['covered']:.0f} % of "
+            f"{one['count']}, "
+            f"{one['bounds']:.1f} bounds"
+        ]
+        if one["count"]
+        else []
+    )
     if one["hidden"]:
         parts.append(f"bound above 15 %: {one['not_identified']} of {one['hidden']} not identified")
     return "; ".join(parts)

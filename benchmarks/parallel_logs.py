@@ -1,4 +1,6 @@
-"""A parallel machine whose true masses may differ from the model, and its logs; each machine brings equations of its own."""
+"""A parallel machine whose true masses may differ from the model, and its logs; each machine
+brings equations of its own.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -44,14 +46,16 @@ class Conditions:
 
 @dataclass(frozen=True)
 class WrongMachine(ABC):
-    """A machine that follows a periodic motion; its equations are independent of stribeck's model layer.
+    """A machine that follows a periodic motion; its equations are independent
+    of stribeck's model layer.
 
     Attributes
     ----------
     seed : int
         Seed of masses and noise.
     part : float
-        Largest relative difference of masses, centres of mass and moments of inertia from the model.
+        Largest relative difference of masses, centres of mass and moments
+        of inertia from the model.
     pin : float
         Friction coefficient times radius of joints without a drive [m].
     """
@@ -87,17 +91,27 @@ class WrongMachine(ABC):
 
     @abstractmethod
     def motion(self, t: Array) -> Motion:
-        """Coordinates of the machine (as many as drives), their velocities and accelerations, shape (N, n) each."""
+        """Coordinates of the machine (as many as drives), their velocities and
+        accelerations, shape (N, n) each.
+        """
 
     @abstractmethod
-    def along(self, motion: Motion, friction: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
-        """Torques, positions, velocities and accelerations of the drives, shape (N, n) each; `friction` replaces true values."""
+    def along(
+        self, motion: Motion, friction: Mapping[str, float]
+    ) -> tuple[Array, Array, Array, Array]:
+        """Torques, positions, velocities and accelerations of the drives, shape (N, n) each;
+        `friction` replaces true values.
+        """
 
     @abstractmethod
     def with_link(self, which: int, part: float) -> Self:
-        """Return the machine with one of its `links` inertial parameters changed by a part of its typical size."""
+        """Return the machine with one of its `links` inertial parameters changed by a
+        part of its typical size.
+        """
 
-    def forces(self, t: Array, friction: Mapping[str, float] = AS_IT_IS) -> tuple[Array, Array, Array, Array]:
+    def forces(
+        self, t: Array, friction: Mapping[str, float] = AS_IT_IS
+    ) -> tuple[Array, Array, Array, Array]:
         """See `along`: at times of the machine's own motion."""
         return self.along(self.motion(t), friction)
 
@@ -109,7 +123,9 @@ class WrongMachine(ABC):
     @property
     def times(self) -> Array:
         """Times of the samples, shape (N,) [s]."""
-        return np.arange(round(self.conditions.seconds * self.conditions.rate)) / self.conditions.rate
+        return (
+            np.arange(round(self.conditions.seconds * self.conditions.rate)) / self.conditions.rate
+        )
 
     def recorded(self) -> Run:
         """Log of the motion with noise."""
@@ -117,5 +133,14 @@ class WrongMachine(ABC):
         tau, q, *_ = self.forces(t)
         q = q + self.conditions.position_noise * rng.standard_normal(q.shape)
         tau = tau + self.conditions.noise * rng.standard_normal(tau.shape)
-        return Run(Path("log"), {"start": "2026-01-01T00:00:00+00:00"}, self.arm, (), self.mechanism.names, t,
-                   np.zeros(len(t), dtype=int), {"q": q, "tau": tau}, f"{self}")
+        return Run(
+            Path("log"),
+            {"start": "2026-01-01T00:00:00+00:00"},
+            self.arm,
+            (),
+            self.mechanism.names,
+            t,
+            np.zeros(len(t), dtype=int),
+            {"q": q, "tau": tau},
+            f"{self}",
+        )

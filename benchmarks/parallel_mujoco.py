@@ -1,11 +1,13 @@
 r"""Built-in machines with closed loops as machines with wrong masses, by MuJoCo's equations.
 
-The positions of the drives determine all positions. Velocities and accelerations follow from the constraint Jacobian J,
+The positions of the drives determine all positions. Velocities and accelerations follow from
+the constraint Jacobian J,
 
 .. math:: J v = 0, \qquad J \dot v + \dot J v = 0.
 
-The forces \lambda of the loops make the torques of joints without a drive zero in :math:`M \dot v + h = \tau + J^T \lambda`, and
-the same forces give MuJoCo's reaction forces at the drives, from which the true friction follows by the law of the arm file.
+The forces \lambda of the loops make the torques of joints without a drive zero in :math:`M \dot v +
+h = \tau + J^T \lambda`, and the same forces give MuJoCo's reaction forces at the drives, from which
+the true friction follows by the law of the arm file.
 """
 
 from collections.abc import Mapping
@@ -29,12 +31,24 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import with_bodies
 
 Array = np.ndarray
-_STEP = 1e-5            # s; step of the numerical derivative of J
-_COM = 0.01 / 0.3       # m; typical size of a centre of mass that the model puts at the joint's origin
+_STEP = 1e-5  # s; step of the numerical derivative of J
+# m; typical size of a centre of mass that the model puts at the joint's origin
+_COM = 0.01 / 0.3
 _PLANAR, _SPATIAL = ((2, 2),), ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-OPTIONS = {"three-loop-chain": Options(law="stribeck", load="normal", constant="none", motion="model", inertia="fit"),
-           "gough-stewart": Options(law="stribeck", load="torque", motion="model", inertia="fit")}
-_PARAMETERS = ("coulomb", "static", "coulomb_coefficient", "static_coefficient", "stribeck_velocity", "viscous")
+OPTIONS = {
+    "three-loop-chain": Options(
+        law="stribeck", load="normal", constant="none", motion="model", inertia="fit"
+    ),
+    "gough-stewart": Options(law="stribeck", load="torque", motion="model", inertia="fit"),
+}
+_PARAMETERS = (
+    "coulomb",
+    "static",
+    "coulomb_coefficient",
+    "static_coefficient",
+    "stribeck_velocity",
+    "viscous",
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +72,9 @@ class Sines:
 
     @classmethod
     def of(cls, seconds: float, sizes: Mapping[int, float], middle: float, phase: Array) -> "Sines":
-        """Motion in which all drives have the same mean position and the same amplitudes by harmonic, and their own phases."""
+        """Motion in which all drives have the same mean position and the same amplitudes by
+        harmonic, and their own phases.
+        """
         size = np.zeros((max(sizes), phase.shape[-1]))
         for harmonic, one in sizes.items():
             size[harmonic - 1] = one
@@ -68,13 +84,22 @@ class Sines:
         """Positions, velocities and accelerations, shape (N, n) each."""
         w = 2.0 * np.pi / self.seconds * np.arange(1.0, 1.0 + len(self.size))[:, None]
         turn = w * t[:, None, None] + self.phase
-        return (self.middle + np.sum(self.size * np.sin(turn), axis=1), np.sum(self.size * w * np.cos(turn), axis=1),
-                -np.sum(self.size * w**2 * np.sin(turn), axis=1))
+        return (
+            self.middle + np.sum(self.size * np.sin(turn), axis=1),
+            np.sum(self.size * w * np.cos(turn), axis=1),
+            -np.sum(self.size * w**2 * np.sin(turn), axis=1),
+        )
 
 
-MOTIONS = {"three-loop-chain": Sines.of(10.0, {1: 0.8, 5: 0.155}, -0.5, np.zeros(1)),
-           "gough-stewart": Sines.of(10.0, {1: 0.06, 3: 0.012, 5: 0.008}, 0.0, np.random.default_rng(2).uniform(
-               0.0, 2.0 * np.pi, (5, 6)))}
+MOTIONS = {
+    "three-loop-chain": Sines.of(10.0, {1: 0.8, 5: 0.155}, -0.5, np.zeros(1)),
+    "gough-stewart": Sines.of(
+        10.0,
+        {1: 0.06, 3: 0.012, 5: 0.008},
+        0.0,
+        np.random.default_rng(2).uniform(0.0, 2.0 * np.pi, (5, 6)),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -88,7 +113,8 @@ class Moved:
     whole : list of tuple of ndarray
         Positions, velocities and accelerations of all joints, shape (nv,) each, for every sample.
     balance : list of ndarray, shape (rows, nv - n)
-        Matrix from the torques of the joints without a drive to the forces of the loops, for every sample.
+        Matrix from the torques of the joints without a drive to the forces of
+        the loops, for every sample.
     """
 
     q: Array
@@ -107,7 +133,8 @@ class WrongLoops(WrongMachine):
     name : str
         Name of the machine.
     bodies : tuple of ndarray, optional
-        Masses (n,), centres of mass (n, 3) and central inertias (n, 3, 3) of the links; default: drawn by the seed.
+        Masses (n,), centres of mass (n, 3) and central inertias (n, 3, 3) of the links;
+        default: drawn by the seed.
     """
 
     name: str = "three-loop-chain"
@@ -117,12 +144,24 @@ class WrongLoops(WrongMachine):
     def conditions(self) -> Conditions:
         """See `WrongMachine`; noise is that of the simulated machine."""
         knobs = self._truth.joints[0]
-        motion, least = MOTIONS[self.name], 0.01 * self._simulated.limits(self._model).velocity.max()
-        return Conditions(motion.seconds, self.arm.driver.rate, knobs.torque_noise, knobs.encoder_step, least, OPTIONS[self.name])
+        motion, least = (
+            MOTIONS[self.name],
+            0.01 * self._simulated.limits(self._model).velocity.max(),
+        )
+        return Conditions(
+            motion.seconds,
+            self.arm.driver.rate,
+            knobs.torque_noise,
+            knobs.encoder_step,
+            least,
+            OPTIONS[self.name],
+        )
 
     @property
     def links(self) -> int:
-        """See `WrongMachine`: masses, centres of mass, and inertias, of planar machines only those in the plane."""
+        """See `WrongMachine`: masses, centres of mass, and inertias, of planar
+        machines only those in the plane.
+        """
         return len(self._unknowns)
 
     @cached_property
@@ -145,18 +184,36 @@ class WrongLoops(WrongMachine):
         """See `WrongMachine`; coordinates are the positions of the drives."""
         return MOTIONS[self.name].at(t)
 
-    def along(self, motion: Motion, friction: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
+    def along(
+        self, motion: Motion, friction: Mapping[str, float]
+    ) -> tuple[Array, Array, Array, Array]:
         """See `WrongMachine`."""
         truth, moved = self._truth, _moved(self.name, np.stack(motion).tobytes())
         tau, load, transmitted = self._wrenches(moved)
-        rubbing = replace(truth, joints=tuple(joint.model_copy(update=dict(friction)) for joint in truth.joints), _columns={})
-        rotors = np.array([armature(self._simulated, name, joint) for name, joint in zip(self._model.names, truth.joints,
-                                                                                         strict=True)])
-        return tau + rotors * moved.ddq + rubbing.friction(moved.dq, load, transmitted), moved.q, moved.dq, moved.ddq
+        rubbing = replace(
+            truth,
+            joints=tuple(joint.model_copy(update=dict(friction)) for joint in truth.joints),
+            _columns={},
+        )
+        rotors = np.array(
+            [
+                armature(self._simulated, name, joint)
+                for name, joint in zip(self._model.names, truth.joints, strict=True)
+            ]
+        )
+        return (
+            tau + rotors * moved.ddq + rubbing.friction(moved.dq, load, transmitted),
+            moved.q,
+            moved.dq,
+            moved.ddq,
+        )
 
     def with_link(self, which: int, part: float) -> "WrongLoops":
         """See `WrongMachine`."""
-        (link, kind, at), (mass, com, inertia) = self._unknowns[which], (one.copy() for one in self._bodies)
+        (link, kind, at), (mass, com, inertia) = (
+            self._unknowns[which],
+            (one.copy() for one in self._bodies),
+        )
         if kind == "mass":
             inertia[link] *= 1.0 + part
             mass[link] *= 1.0 + part
@@ -186,7 +243,11 @@ class WrongLoops(WrongMachine):
             return self.bodies
         tree, rng = self._model.link_tree, np.random.default_rng(self.seed)
         heavier = 1.0 + self.part * rng.uniform(-1.0, 1.0, tree.n)
-        off = self.part * rng.uniform(-1.0, 1.0, (tree.n, 3)) * np.array([[_reach(com)] for com in tree.com])
+        off = (
+            self.part
+            * rng.uniform(-1.0, 1.0, (tree.n, 3))
+            * np.array([[_reach(com)] for com in tree.com])
+        )
         off[:, 2] *= not _is_planar(tree)
         return tree.mass * heavier, tree.com + off, tree.inertia * heavier[:, None, None]
 
@@ -195,33 +256,51 @@ class WrongLoops(WrongMachine):
         """Link, kind and place of each inertial parameter."""
         tree = self._model.link_tree
         planar = _is_planar(tree)
-        return [(link, *one) for link in np.flatnonzero(tree.mass > 0.0).tolist() for one in (
-            ("mass", ()), *(("com", (axis,)) for axis in range(2 if planar else 3)),
-            *(("inertia", at) for at in (_PLANAR if planar else _SPATIAL)))]
+        return [
+            (link, *one)
+            for link in np.flatnonzero(tree.mass > 0.0).tolist()
+            for one in (
+                ("mass", ()),
+                *(("com", (axis,)) for axis in range(2 if planar else 3)),
+                *(("inertia", at) for at in (_PLANAR if planar else _SPATIAL)),
+            )
+        ]
 
     def _wrenches(self, moved: Moved) -> tuple[Array, Array, Array]:
-        """Torques without friction and rotors, loads, and signed transmitted torques of the drives, shape (N, n) each."""
+        """Torques without friction and rotors, loads, and signed transmitted torques of the
+        drives, shape (N, n) each.
+        """
         model = _compiled(self.mechanism)
         data, loops = mujoco.MjData(model), _loops(model, self._model)
-        weigh, needed, out = ReactionLoads(model, self._truth.joints, Axes.rigid(loops.drives)), np.empty(model.nv), []
+        weigh, needed, out = (
+            ReactionLoads(model, self._truth.joints, Axes.rigid(loops.drives)),
+            np.empty(model.nv),
+            [],
+        )
         for state, balance in zip(moved.whole, moved.balance, strict=True):
             data.qpos[:], data.qvel[:], data.qacc[:] = state
             mujoco.mj_fwdPosition(model, data)
             mujoco.mj_fwdVelocity(model, data)
             mujoco.mj_rne(model, data, 1, needed)
             J = constraint_jacobian(model, data)
-            data.efc_force[:data.ne] = balance @ needed[loops.others]
+            data.efc_force[: data.ne] = balance @ needed[loops.others]
             data.qacc[:] = state[2]
             mujoco.mj_rnePostConstraint(model, data)
-            out.append((needed[loops.drives] - J[:, loops.drives].T @ data.efc_force[:data.ne], *weigh(data)))
+            out.append(
+                (
+                    needed[loops.drives] - J[:, loops.drives].T @ data.efc_force[: data.ne],
+                    *weigh(data),
+                )
+            )
         tau, load, transmitted = np.array(out).swapaxes(0, 1)
         return tau, load, transmitted
 
 
 @dataclass(frozen=True)
 class _Posture:
-    """The closed loops in one posture: positions, velocities per velocity of the drives, constraint Jacobian of the other joints
-    inverted, and the matrix from their torques to the forces of the loops."""
+    """The closed loops in one posture: positions, velocities per velocity of the drives,
+    constraint Jacobian of the other joints inverted, and the matrix from their torques
+    to the forces of the loops."""
 
     at: Array
     moves: Array
@@ -230,7 +309,9 @@ class _Posture:
 
 
 @lru_cache(maxsize=2)
-def _postures(name: str, q: bytes) -> tuple[mujoco.MjModel, mujoco.MjData, ClosedLoops, list[_Posture]]:
+def _postures(
+    name: str, q: bytes
+) -> tuple[mujoco.MjModel, mujoco.MjData, ClosedLoops, list[_Posture]]:
     """Return the machine in MuJoCo, and its loops in all postures of the drives, shape (N, n)."""
     mechanism, found = load_mechanism(load_arm(name)), []
     model = _compiled(mechanism)
@@ -238,15 +319,21 @@ def _postures(name: str, q: bytes) -> tuple[mujoco.MjModel, mujoco.MjData, Close
     for place in np.frombuffer(q).reshape(-1, len(loops.drives)):
         loops.close(data, place)
         J = constraint_jacobian(model, data)[:, loops.others].copy()
-        found.append(_Posture(data.qpos.copy(), loops.moves(data), np.linalg.pinv(J, rcond=1e-9),
-                              np.linalg.pinv(J.T, rcond=1e-9)))
+        found.append(
+            _Posture(
+                data.qpos.copy(),
+                loops.moves(data),
+                np.linalg.pinv(J, rcond=1e-9),
+                np.linalg.pinv(J.T, rcond=1e-9),
+            )
+        )
     return model, data, loops, found
 
 
 @lru_cache(maxsize=4)
 def _moved(name: str, motion: bytes) -> Moved:
     """Motion of all joints of a machine, from that of its drives."""
-    model, data, loops, postures = _postures(name, motion[:len(motion) // 3])
+    model, data, loops, postures = _postures(name, motion[: len(motion) // 3])
     q, dq, ddq = np.frombuffer(motion).reshape(3, -1, len(loops.drives))
     whole = []
     for posture, rate, gain in zip(postures, dq, ddq, strict=True):

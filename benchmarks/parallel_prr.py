@@ -15,10 +15,15 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import with_bodies
 
 Array = np.ndarray
-_NAMES = {"coulomb_coefficient": "coulomb", "static_coefficient": "static", "stribeck_velocity": "velocity", "viscous": "viscous"}
+_NAMES = {
+    "coulomb_coefficient": "coulomb",
+    "static_coefficient": "static",
+    "stribeck_velocity": "velocity",
+    "viscous": "viscous",
+}
 _OPTIONS = Options(law="tustin", load="normal", constant="none", motion="model", inertia="fit")
-_MIDDLE = np.array([0.0, 0.28, 0.0])        # pose of the platform [m, m, rad]
-_COM = 0.01 / 0.3       # m; typical size of the platform's centre of mass
+_MIDDLE = np.array([0.0, 0.28, 0.0])  # pose of the platform [m, m, rad]
+_COM = 0.01 / 0.3  # m; typical size of the platform's centre of mass
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,9 @@ class WrongPRR(WrongMachine):
 
     @cached_property
     def arm(self) -> ArmFile:
-        """Arm file of the built-in machine; pin friction is identified if the true pins have friction."""
+        """Arm file of the built-in machine; pin friction is identified if
+        the true pins have friction.
+        """
         arm = load_arm("planar-3-prr")
         pins = PassiveTable(("link1", "link2", "link3"), "radial")
         return replace(arm, passive={"pins": pins} if self.pin else {}, simulation={})
@@ -60,8 +67,14 @@ class WrongPRR(WrongMachine):
             return self.truth
         rng, model = np.random.default_rng(self.seed), ThreePRR()
         off = 1.0 + self.part * rng.uniform(-1.0, 1.0, 9)
-        return replace(model, sliders=model.sliders * off[:3], links=model.links * off[3:6], platform=model.platform * off[6],
-                       platform_inertia=model.platform_inertia * off[6], platform_com=model.platform_com * off[7])
+        return replace(
+            model,
+            sliders=model.sliders * off[:3],
+            links=model.links * off[3:6],
+            platform=model.platform * off[6],
+            platform_inertia=model.platform_inertia * off[6],
+            platform_com=model.platform_com * off[7],
+        )
 
     @property
     def mechanism(self) -> Mechanism:
@@ -90,9 +103,14 @@ class WrongPRR(WrongMachine):
         turn = w * t[:, None]
         return _MIDDLE + size * np.sin(turn), size * w * np.cos(turn), -size * w**2 * np.sin(turn)
 
-    def along(self, motion: Motion, friction: Mapping[str, float]) -> tuple[Array, Array, Array, Array]:
+    def along(
+        self, motion: Motion, friction: Mapping[str, float]
+    ) -> tuple[Array, Array, Array, Array]:
         """See `WrongMachine`."""
-        slider, zero = Slider(pin=self.pin, **{_NAMES[key]: value for key, value in friction.items()}), np.zeros((1, 3))
+        slider, zero = (
+            Slider(pin=self.pin, **{_NAMES[key]: value for key, value in friction.items()}),
+            np.zeros((1, 3)),
+        )
         tau, x, dx, ddx = self.machine.forces(*motion, slider)
         return tau, x - self.machine.forces(_MIDDLE[None], zero, zero, slider)[1], dx, ddx
 
@@ -104,7 +122,9 @@ class WrongPRR(WrongMachine):
 def _changed(machine: ThreePRR, which: int, part: float) -> ThreePRR:
     for key in ("sliders", "links", "middles"):
         if which < 3:
-            return replace(machine, **{key: getattr(machine, key) * (1.0 + part * np.eye(3)[which])})
+            return replace(
+                machine, **{key: getattr(machine, key) * (1.0 + part * np.eye(3)[which])}
+            )
         which -= 3
     if which < 2:
         key = ("platform", "platform_inertia")[which]

@@ -1,6 +1,7 @@
 """Pauses of this computer, and time that its host gave to other virtual machines.
 
-A program on each core, with higher priority than all measured programs, only watches the clock and so detects pauses.
+A program on each core, with higher priority than all measured programs, only watches the
+clock and so detects pauses.
 """
 
 import multiprocessing
@@ -15,16 +16,19 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 
-_EVERY = 1e-3           # s; interval at which the clock is read
-_PAUSE = 1e-3           # s; a larger delay of a reading means a pause
-_PRIORITY = 20          # real-time priority above drives and drivers (`realtime`)
-_STAT, _STOLEN = Path("/proc/stat"), 8       # Linux counts ticks of all cores in this file; number of the field of stolen ticks
-_AFTER = 0.01           # s; time after a pause in which queued work delays samples
+_EVERY = 1e-3  # s; interval at which the clock is read
+_PAUSE = 1e-3  # s; a larger delay of a reading means a pause
+_PRIORITY = 20  # real-time priority above drives and drivers (`realtime`)
+# Linux counts ticks of all cores in this file; number of the field of stolen ticks
+_STAT, _STOLEN = Path("/proc/stat"), 8
+_AFTER = 0.01  # s; time after a pause in which queued work delays samples
 
 
 @contextmanager
 def robbed() -> Iterator[dict[str, float]]:
-    """Result at the end of the block: `stolen` is the share of all cores' time that a host gave to other machines, or 0."""
+    """Result at the end of the block: `stolen` is the share of all cores' time that a host
+    gave to other machines, or 0.
+    """
     found: dict[str, float] = {}
     began, before = time.monotonic(), _stolen()
     yield found
@@ -41,11 +45,16 @@ def _stolen() -> float:
 
 @contextmanager
 def watched() -> Iterator[list[tuple[float, float]]]:
-    """Yield a list that has the begins and ends of pauses [s since 1970] at the end of the block."""
+    """Yield a list that has the begins and ends of pauses [s since
+    1970] at the end of the block.
+    """
     found: list[tuple[float, float]] = []
     context = multiprocessing.get_context("fork")
     over, said = context.Event(), context.Queue()
-    watchers = [context.Process(target=_watch, args=(core, over, said), daemon=True) for core in os.sched_getaffinity(0)]
+    watchers = [
+        context.Process(target=_watch, args=(core, over, said), daemon=True)
+        for core in os.sched_getaffinity(0)
+    ]
     for watcher in watchers:
         watcher.start()
     try:
@@ -72,7 +81,8 @@ def _watch(core: int, over: Any, said: Any) -> None:
 
 
 def near(times: Array, pauses: list[tuple[float, float]], patience: float) -> np.ndarray:
-    """Return which instants, shape (N,), are in a pause, or so near to a pause that it may have delayed the reply.
+    """Return which instants, shape (N,), are in a pause, or so near to a pause that it
+    may have delayed the reply.
 
     Parameters
     ----------

@@ -1,12 +1,14 @@
-"""Friction with memory that no estimator made: bristles and elastic-slip elements, integrated in fine steps of time.
+"""Friction with memory that no estimator made: bristles and elastic-slip elements,
+integrated in fine steps of time.
 
-Bristles (LuGre) are integrated with the exact solution for the constant speed of each fine step; the elements of Maxwell slip
-move with the displacement of each fine step. Both are independent of `stribeck.ident.memory`.
+Bristles (LuGre) are integrated with the exact solution for the constant speed of each fine step;
+the elements of Maxwell slip move with the displacement of each fine step. Both are independent
+of `stribeck.ident.memory`.
 
 References
 ----------
-Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995) 419; Lampaert, Swevers and Al-Bender, IEEE
-Trans. Autom. Control 47 (2002) 683.
+Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40 (1995) 419; Lampaert,
+Swevers and Al-Bender, IEEE Trans. Autom. Control 47 (2002) 683.
 """
 
 from dataclasses import dataclass, replace
@@ -15,8 +17,9 @@ import numpy as np
 from scipy.signal import lfilter
 
 Array = np.ndarray
-_FINE = 16              # fine steps in a sample
-_DISTANCES = np.array([0.25, 0.7, 2.0])         # slip distances of the elements, as parts of the mean one
+_FINE = 16  # fine steps in a sample
+# slip distances of the elements, as parts of the mean one
+_DISTANCES = np.array([0.25, 0.7, 2.0])
 _SHARES = np.array([0.5, 0.3, 0.2])
 
 
@@ -54,13 +57,23 @@ class Joint:
         distance = float(np.exp(rng.uniform(np.log(5e-4), np.log(5e-3))))
         stiffness = coulomb / distance
         inertia = float(rng.uniform(0.1, 1.0))
-        return cls(coulomb, coulomb * float(rng.uniform(1.1, 1.6)), float(np.exp(rng.uniform(np.log(0.02), np.log(0.08)))),
-                   float(rng.uniform(1.0, 8.0)), stiffness, float(rng.uniform(0.05, 0.5)) * np.sqrt(stiffness * inertia), inertia,
-                   float(rng.uniform(-0.5, 0.5)), kind)
+        return cls(
+            coulomb,
+            coulomb * float(rng.uniform(1.1, 1.6)),
+            float(np.exp(rng.uniform(np.log(0.02), np.log(0.08)))),
+            float(rng.uniform(1.0, 8.0)),
+            stiffness,
+            float(rng.uniform(0.05, 0.5)) * np.sqrt(stiffness * inertia),
+            inertia,
+            float(rng.uniform(-0.5, 0.5)),
+            kind,
+        )
 
     def level(self, w: Array | float) -> Array:
         """Dry friction in steady sliding [N·m]."""
-        return self.coulomb + (self.static - self.coulomb) * np.exp(-((np.asarray(w) / self.velocity) ** 2))
+        return self.coulomb + (self.static - self.coulomb) * np.exp(
+            -((np.asarray(w) / self.velocity) ** 2)
+        )
 
     def changed(self, key: str, part: float) -> "Joint":
         """Return the joint with a parameter changed by a part of its value."""
@@ -83,21 +96,30 @@ class SmoothMotion:
 
     @classmethod
     def drawn(cls, seed: int) -> "SmoothMotion":
-        """Draw amplitudes of 0.5 mrad to 0.3 rad at 0.05 to 1.5 Hz, the largest at the lowest frequency."""
+        """Draw amplitudes of 0.5 mrad to 0.3 rad at 0.05 to 1.5 Hz, the
+        largest at the lowest frequency.
+        """
         rng = np.random.default_rng([seed, 5])
         pulsation = 2.0 * np.pi * np.sort(np.exp(rng.uniform(np.log(0.05), np.log(1.5), 5)))
         amplitude = np.sort(np.exp(rng.uniform(np.log(5e-4), np.log(0.3), 5)))[::-1]
-        return cls(np.minimum(amplitude, 0.6 / pulsation), pulsation, rng.uniform(0.0, 2.0 * np.pi, 5))
+        return cls(
+            np.minimum(amplitude, 0.6 / pulsation), pulsation, rng.uniform(0.0, 2.0 * np.pi, 5)
+        )
 
     def at(self, t: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration, shape (N,) each."""
         turn = self.pulsation * t[:, None] + self.phase
-        return (np.sin(turn) @ self.amplitude, np.cos(turn) @ (self.amplitude * self.pulsation),
-                -np.sin(turn) @ (self.amplitude * self.pulsation**2))
+        return (
+            np.sin(turn) @ self.amplitude,
+            np.cos(turn) @ (self.amplitude * self.pulsation),
+            -np.sin(turn) @ (self.amplitude * self.pulsation**2),
+        )
 
 
 def friction(joint: Joint, motion: SmoothMotion, t: Array) -> Array:
-    """Return the friction along a motion, from rest without bristle force at the first sample, shape (N,) [N·m]."""
+    """Return the friction along a motion, from rest without bristle force at the first
+    sample, shape (N,) [N·m].
+    """
     _, w, _ = motion.at(t)
     if joint.kind == "none":
         return joint.level(w) * np.sign(w) + joint.viscous * w

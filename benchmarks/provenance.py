@@ -8,7 +8,9 @@ from functools import cache
 @cache
 def commit() -> str:
     """Return the abbreviated commit of the running code."""
-    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
 
 
 def listed(commits: Iterable[str]) -> str:

@@ -1,4 +1,5 @@
-"""The TX40 by plain weighted least squares: Pinocchio's regressor, all joints together, without slow rows.
+"""The TX40 by plain weighted least squares: Pinocchio's regressor, all joints
+together, without slow rows.
 
 Independent of stribeck, except for the model file and the points at which torques are compared.
 """
@@ -15,10 +16,12 @@ from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.run import Run
 
-_CUTOFF, _EVERY = 100.0, 50         # Hz, cut-off of the position filter; decimation factor of the rows
-_BORDER = 2                         # rows left out at each end
-_ROUNDS = 4                         # iterations of weighting joints by their residuals
-LEAST = 0.01                        # least speed of rows, as a fraction of the joint's greatest speed
+# Hz, cut-off of the position filter; decimation factor of the rows
+_CUTOFF, _EVERY = 100.0, 50
+_BORDER = 2  # rows left out at each end
+_ROUNDS = 4  # iterations of weighting joints by their residuals
+# least speed of rows, as a fraction of the joint's greatest speed
+LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,9 @@ class Regressor:
     Attributes
     ----------
     links, joints : ndarray, shape (N, 6, 60), (N, 6, p)
-        Regression columns of the links' inertial parameters; columns of rotor inertia, viscous friction, Coulomb friction and
-        offset of six joints, of inertia, viscous and Coulomb friction of the motor of joint 6, and of delays if requested.
+        Regression columns of the links' inertial parameters; columns of rotor inertia, viscous
+        friction, Coulomb friction and offset of six joints, of inertia, viscous and Coulomb
+        friction of the motor of joint 6, and of delays if requested.
     nominal : ndarray, shape (60,)
         The links' parameters as the URDF states them.
     dq, tau : ndarray, shape (N, 6)
@@ -44,7 +48,9 @@ class Regressor:
 
     @classmethod
     def of(cls, log: Run, delays: bool = False) -> "Regressor":
-        """Make the columns of a log; positions are filtered forward and backward and differentiated."""
+        """Make the columns of a log; positions are filtered forward and
+        backward and differentiated.
+        """
         import pinocchio as pin
 
         dt = float(log.t[1] - log.t[0])
@@ -53,23 +59,39 @@ class Regressor:
         ddq = np.gradient(dq, dt, axis=0)
         model = pin.buildModelFromUrdf(str(log.arm.model))
         data = model.createData()
-        links = np.array([pin.computeJointTorqueRegressor(model, data, *row) for row in zip(q, dq, ddq, strict=True)])
+        links = np.array(
+            [
+                pin.computeJointTorqueRegressor(model, data, *row)
+                for row in zip(q, dq, ddq, strict=True)
+            ]
+        )
         nominal = np.concatenate([one.toDynamicParameters() for one in model.inertias[1:]])
         own = [np.eye(6) * values[:, None] for values in (ddq, dq, np.sign(dq), np.ones_like(dq))]
-        motor = np.zeros((len(q), 6, 3))            # columns of joints 5 and 6 already include its inertia and viscous friction
-        motor[:, 4, :2], motor[:, 5, :2] = np.column_stack((ddq[:, 5], dq[:, 5])), np.column_stack((ddq[:, 4], dq[:, 4]))
+        # columns of joints 5 and 6 already include its inertia and viscous friction
+        motor = np.zeros((len(q), 6, 3))
+        motor[:, 4, :2], motor[:, 5, :2] = (
+            np.column_stack((ddq[:, 5], dq[:, 5])),
+            np.column_stack((ddq[:, 4], dq[:, 4])),
+        )
         motor[:, 4:, 2] = np.sign(dq[:, 4] + dq[:, 5])[:, None]
         late = [-np.eye(6) * np.gradient(links @ nominal, dt, axis=0)[:, None]] if delays else []
-        return cls(links, np.concatenate((*own, motor, *late), axis=2), nominal, dq, log.signals["tau"])
+        return cls(
+            links, np.concatenate((*own, motor, *late), axis=2), nominal, dq, log.signals["tau"]
+        )
 
     def fitted(self, least: float = LEAST, trusted: bool = False) -> Array:
-        """Parameters of links and joints by weighted least squares over rows faster than a part of the greatest speed.
+        """Parameters of links and joints by weighted least squares over rows faster than a
+        part of the greatest speed.
 
         If `trusted`, the parameters of the links are those of the URDF.
         """
         filter_ = cheby1(8, 0.05, 0.8 / _EVERY, output="sos")
-        columns, tau = (sosfiltfilt(filter_, values.reshape(len(values), -1), axis=0).reshape(values.shape)[::_EVERY]
-                        for values in (np.concatenate((self.links, self.joints), axis=2), self.tau))
+        columns, tau = (
+            sosfiltfilt(filter_, values.reshape(len(values), -1), axis=0).reshape(values.shape)[
+                ::_EVERY
+            ]
+            for values in (np.concatenate((self.links, self.joints), axis=2), self.tau)
+        )
         moves = np.abs(self.dq[::_EVERY]) > least * np.abs(self.dq).max(axis=0)
         moves[:_BORDER] = moves[-_BORDER:] = False
         joint = np.nonzero(moves)[1]
@@ -95,9 +117,16 @@ def friction(parameters: Array) -> list[tuple[float, float]]:
 def crossed(log: Run) -> list[tuple[Run, Run]]:
     """Return pairs of log halves: fitted half and held-out half."""
     middle = len(log.t) // 2
-    first, second = (replace(log, path=Path(f"{log.path} {word} half"), t=log.t[rows], segment=log.segment[rows],
-                             signals={name: values[rows] for name, values in log.signals.items()})
-                     for word, rows in (("first", slice(0, middle)), ("second", slice(middle, None))))
+    first, second = (
+        replace(
+            log,
+            path=Path(f"{log.path} {word} half"),
+            t=log.t[rows],
+            segment=log.segment[rows],
+            signals={name: values[rows] for name, values in log.signals.items()},
+        )
+        for word, rows in (("first", slice(0, middle)), ("second", slice(middle, None)))
+    )
     return [(first, second), (second, first)]
 
 

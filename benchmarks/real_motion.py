@@ -1,4 +1,5 @@
-"""Simulation of a real arm's motion in MuJoCo: with published friction, with stribeck's friction, and without friction.
+"""Simulation of a real arm's motion in MuJoCo: with published friction, with stribeck's
+friction, and without friction.
 
 The judge uses only the numbers of a calibration from stribeck.
 """
@@ -15,50 +16,91 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.export.formats import export
 from stribeck.mujoco import attach
 
-_STEP = 0.001           # s
-_JOINTS = 6             # the gripper is not judged
+_STEP = 0.001  # s
+_JOINTS = 6  # the gripper is not judged
 
 
-def z1_position_errors(whole: Calibration, second_half: Calibration) -> Iterator[tuple[str, float, float]]:
-    """Name of a simulation, and its root mean square errors over the whole log and its first half [mrad]."""
+def z1_position_errors(
+    whole: Calibration, second_half: Calibration
+) -> Iterator[tuple[str, float, float]]:
+    """Name of a simulation, and its root mean square errors over the whole log
+    and its first half [mrad].
+    """
     yield "no friction", *_errors({})
     yield "authors' z1.xml", *_errors(None)
-    pushed = [{name: offset for name, (_, _, offset) in _values(made).items()} for made in (whole, second_half)]
-    yield "authors' z1.xml with stribeck's torque offset", _errors(None, pushed[0])[0], _errors(None, pushed[1])[1]
+    pushed = [
+        {name: offset for name, (_, _, offset) in _values(made).items()}
+        for made in (whole, second_half)
+    ]
+    yield (
+        "authors' z1.xml with stribeck's torque offset",
+        _errors(None, pushed[0])[0],
+        _errors(None, pushed[1])[1],
+    )
     for offsets, word in ((None, ""), (pushed, " with torque offset")):
-        found = [_errors(_values(made), offsets[k] if offsets else None)[k] for k, made in enumerate((whole, second_half))]
+        found = [
+            _errors(_values(made), offsets[k] if offsets else None)[k]
+            for k, made in enumerate((whole, second_half))
+        ]
         yield f"stribeck, Coulomb-viscous{word}", found[0], found[1]
 
 
-def exported_position_errors(whole: Calibration, second_half: Calibration) -> Iterator[tuple[str, float, float]]:
-    """The same for `export --to mjcf --into z1.xml`, with nothing added, and for `stribeck.mujoco.attach`."""
-    models = [_bare(export(made, "mjcf", LOGS / "z1" / "z1.xml").text) for made in (whole, second_half)]
+def exported_position_errors(
+    whole: Calibration, second_half: Calibration
+) -> Iterator[tuple[str, float, float]]:
+    """The same for `export --to mjcf --into z1.xml`, with nothing added, and for
+    `stribeck.mujoco.attach`.
+    """
+    models = [
+        _bare(export(made, "mjcf", LOGS / "z1" / "z1.xml").text) for made in (whole, second_half)
+    ]
     found = [_position_errors(model)[k] for k, model in enumerate(models)]
-    yield "stribeck, Coulomb-viscous, `--directional none`, its exported MJCF alone", found[0], found[1]
-    found = [_position_errors(_model(None), made.with_offset())[k] for k, made in enumerate((whole, second_half))]
-    yield "stribeck, Coulomb-viscous, `--directional none`, `stribeck.mujoco.attach`", found[0], found[1]
+    yield (
+        "stribeck, Coulomb-viscous, `--directional none`, its exported MJCF alone",
+        found[0],
+        found[1],
+    )
+    found = [
+        _position_errors(_model(None), made.with_offset())[k]
+        for k, made in enumerate((whole, second_half))
+    ]
+    yield (
+        "stribeck, Coulomb-viscous, `--directional none`, `stribeck.mujoco.attach`",
+        found[0],
+        found[1],
+    )
 
 
 def _values(made: Calibration) -> dict[str, tuple[float, float, float]]:
     """Coulomb and viscous friction and torque offset of each joint."""
-    return {name: (joint.values["coulomb"], joint.values["viscous"], joint.with_offset().offset)
-            for name, joint in made.joints.items()}
+    return {
+        name: (joint.values["coulomb"], joint.values["viscous"], joint.with_offset().offset)
+        for name, joint in made.joints.items()
+    }
 
 
-def _errors(friction: Mapping[str, tuple[float, float, float]] | None,
-            offset: Mapping[str, float] | None = None) -> tuple[float, float]:
-    """Error over the log and over its first half; None for friction keeps the friction of the model."""
+def _errors(
+    friction: Mapping[str, tuple[float, float, float]] | None,
+    offset: Mapping[str, float] | None = None,
+) -> tuple[float, float]:
+    """Error over the log and over its first half; None for friction keeps
+    the friction of the model.
+    """
     push = [offset[f"joint{k + 1}"] for k in range(_JOINTS)] if offset else None
     return _position_errors(_model(friction), push=push)
 
 
-def _position_errors(model: mujoco.MjModel, attached: Calibration | None = None,
-                     push: list[float] | None = None) -> tuple[float, float]:
+def _position_errors(
+    model: mujoco.MjModel, attached: Calibration | None = None, push: list[float] | None = None
+) -> tuple[float, float]:
     """Error of the simulated motion over the log and over its first half [mrad]."""
     log = z1_log()
     q = _simulated(model, log, attached, push)
     off = (q - log["dof_pos"])[:, :_JOINTS]
-    whole, half = (1e3 * float(np.sqrt((off[rows] ** 2).mean(axis=0)).mean()) for rows in (slice(None), slice(len(off) // 2)))
+    whole, half = (
+        1e3 * float(np.sqrt((off[rows] ** 2).mean(axis=0)).mean())
+        for rows in (slice(None), slice(len(off) // 2))
+    )
     return whole, half
 
 
@@ -85,8 +127,12 @@ def _bare(text: str) -> mujoco.MjModel:
     return model
 
 
-def _simulated(model: mujoco.MjModel, log: Mapping[str, Array], attached: Calibration | None,
-               offset: list[float] | None) -> Array:
+def _simulated(
+    model: mujoco.MjModel,
+    log: Mapping[str, Array],
+    attached: Calibration | None,
+    offset: list[float] | None,
+) -> Array:
     """Simulated positions at the samples of the log, with its set-points and gains."""
     data = mujoco.MjData(model)
     n, t = model.nq, log["time"] - log["time"][0]
@@ -98,7 +144,9 @@ def _simulated(model: mujoco.MjModel, log: Mapping[str, Array], attached: Calibr
         q[k] = data.qpos
         until = t[k + 1] if k + 1 < len(t) else t[k]
         while data.time < until - _STEP / 2.0:
-            pd = log["kp"][:n] * (log["des_dof_pos"][k, :n] - data.qpos) + log["kd"][:n] * (log["des_dof_vel"][k, :n] - data.qvel)
+            pd = log["kp"][:n] * (log["des_dof_pos"][k, :n] - data.qpos) + log["kd"][:n] * (
+                log["des_dof_vel"][k, :n] - data.qvel
+            )
             data.qfrc_applied[:n] += pd - push
             if friction is not None:
                 friction.update()

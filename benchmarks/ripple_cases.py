@@ -1,8 +1,10 @@
-"""Synthetic strokes of one joint with ripple, for benchmark and tests of ripple; independent of the estimator's formulas.
+"""Synthetic strokes of one joint with ripple, for benchmark and tests of ripple; independent of
+the estimator's formulas.
 
-A joint with gravity moves to and fro at many speeds. Its drive has a velocity loop (proportional and integral part), simulated
-step by step, so that ripple sways the joint above the loop's bandwidth. The torque is delayed and noisy, with correlated noise, a
-level of friction of its own in each stroke, and errors of gravity.
+A joint with gravity moves to and fro at many speeds. Its drive has a velocity loop (proportional
+and integral part), simulated step by step, so that ripple sways the joint above the loop's
+bandwidth. The torque is delayed and noisy, with correlated noise, a level of friction of its own in
+each stroke, and errors of gravity.
 """
 
 from dataclasses import dataclass
@@ -12,9 +14,9 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.ripple.passages import Passage, degree
 
-ROTOR = 1.0             # kg·m²; inertia at the joint
-_STEPS = 4              # steps of the simulation in a sample
-_SETTLED = 0.5          # s before the first sample in which the loop settles
+ROTOR = 1.0  # kg·m²; inertia at the joint
+_STEPS = 4  # steps of the simulation in a sample
+_SETTLED = 0.5  # s before the first sample in which the loop settles
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,20 @@ class Strokes:
         width = np.minimum(self.width, self.longest * speed)
         centre = np.repeat(rng.uniform(-0.3, 0.3, len(speed) // 2), 2)
         q, torque = self._driven(centre - way * width / 2.0, way * speed, width / speed)
-        return [self._measured(q[:count, k], torque[:count, k], float(way[k] * speed[k]), rng)
-                for k, count in enumerate((width / speed * self.rate).astype(int).tolist())]
+        return [
+            self._measured(q[:count, k], torque[:count, k], float(way[k] * speed[k]), rng)
+            for k, count in enumerate((width / speed * self.rate).astype(int).tolist())
+        ]
 
     def _driven(self, start: Array, velocity: Array, duration: Array) -> tuple[Array, Array]:
-        """Simulate all strokes at once: position and torque of the drive at the samples, shape (N, S) each."""
+        """Simulate all strokes at once: position and torque of the drive at the
+        samples, shape (N, S) each.
+        """
         fine = _STEPS
         dt, gain = 1.0 / (self.rate * fine), 2.0 * np.pi * self.bandwidth * ROTOR
-        order, size, phase = (np.array([wave[k] for wave in self.waves], dtype=float)[:, None] for k in (0, 1, 2))
+        order, size, phase = (
+            np.array([wave[k] for wave in self.waves], dtype=float)[:, None] for k in (0, 1, 2)
+        )
         kind = np.array([wave[3] == "cogging" for wave in self.waves], dtype=bool)[:, None]
         size = size * np.where(kind, 1.0, np.sign(velocity))
         settled, count = int(_SETTLED * self.rate) * fine, int(duration.max() * self.rate) * fine
@@ -90,19 +98,39 @@ class Strokes:
             x = middle + v * dt / 2.0
         return q, drive
 
-    def _measured(self, q: Array, torque: Array, velocity: float, rng: np.random.Generator) -> Passage:
+    def _measured(
+        self, q: Array, torque: Array, velocity: float, rng: np.random.Generator
+    ) -> Passage:
         """Return one passage with friction, gravity that is wrong, and noise."""
         count, t, way = len(q), np.arange(len(q)) / self.rate, np.sign(velocity)
         level = way * (self.coulomb + self.scatter * rng.standard_normal())
         error = self.gravity_error * (np.sin(q + 0.3) + 0.3 * np.cos(2.0 * q))
-        noise = self.noise * rng.standard_normal(count) + self.coloured * _correlated(count, self.colour_time * self.rate, rng)
+        noise = self.noise * rng.standard_normal(count) + self.coloured * _correlated(
+            count, self.colour_time * self.rate, rng
+        )
         q = np.round(q / self.encoder) * self.encoder
         line = np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, q, 1))
         gravity = 20.0 * np.sin(q)
-        slow = np.column_stack([np.polynomial.legendre.legvander(2.0 * (q - q.min()) / np.ptp(q) - 1.0, degree(float(np.ptp(q)))),
-                                gravity, np.abs(gravity)])
-        return Passage(q, np.full(count, velocity), torque + level + error + noise, q - line, ROTOR, slow, int(way),
-                       abs(velocity), 1.0 / self.rate)
+        slow = np.column_stack(
+            [
+                np.polynomial.legendre.legvander(
+                    2.0 * (q - q.min()) / np.ptp(q) - 1.0, degree(float(np.ptp(q)))
+                ),
+                gravity,
+                np.abs(gravity),
+            ]
+        )
+        return Passage(
+            q,
+            np.full(count, velocity),
+            torque + level + error + noise,
+            q - line,
+            ROTOR,
+            slow,
+            int(way),
+            abs(velocity),
+            1.0 / self.rate,
+        )
 
 
 def _correlated(count: int, samples: float, rng: np.random.Generator) -> Array:

@@ -1,4 +1,6 @@
-"""Robot time until friction of every joint is known: the paper's sweep, one joint at a time, and the whole arm."""
+"""Robot time until friction of every joint is known: the paper's sweep, one joint at
+a time, and the whole arm.
+"""
 
 import argparse
 import tempfile
@@ -30,32 +32,51 @@ from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import Run, arm_sha256, load_run
 
-SLOWEST, SPEEDS, TRAVEL = 0.005, 15, 0.5        # of the paper's sweep: rad/s, how many, rad
+SLOWEST, SPEEDS, TRAVEL = 0.005, 15, 0.5  # of the paper's sweep: rad/s, how many, rad
 ROUGH, LOADED, SERVOS = "rough lab6", "loaded lab6", "desk4"
-REPEATS = 3                                     # of the paper's sweep, at most
-WAYS = {"paper": "(a) the paper's sweep", "single": "(b) one joint at a time, --target", "whole-arm": "(c) whole arm, --target"}
+REPEATS = 3  # of the paper's sweep, at most
+WAYS = {
+    "paper": "(a) the paper's sweep",
+    "single": "(b) one joint at a time, --target",
+    "whole-arm": "(c) whole arm, --target",
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
-    parser.add_argument("--seeds", type=int, default=4, help="number N of seeds (1 ... N) for each arm; the paper's sweep "
-                                                             "uses the first seed only")
-    parser.add_argument("--target", type=float, default=0.05, help="half width of the band, as a fraction of friction")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=4,
+        help="number N of seeds (1 ... N) for each arm; the paper's sweep uses the first seed only",
+    )
+    parser.add_argument(
+        "--target",
+        type=float,
+        default=0.05,
+        help="half width of the band, as a fraction of friction",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, judge, tabulate."""
-    cases = [(arm, way, seed) for arm in options.arms for way in WAYS
-             for seed in range(1, 2 if way == "paper" else options.seeds + 1)]
+    cases = [
+        (arm, way, seed)
+        for arm in options.arms
+        for way in WAYS
+        for seed in range(1, 2 if way == "paper" else options.seeds + 1)
+    ]
     with ProcessPoolExecutor(options.jobs) as pool:
         results = list(pool.map(measure, *zip(*cases, strict=True), [options.target] * len(cases)))
     return {"cases": results}, _table(results, options.target)
 
 
 def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
-    """Robot time of a campaign, its widest band, and the share of true friction within its bands."""
+    """Robot time of a campaign, its widest band, and the share of true
+    friction within its bands.
+    """
     arm = ARMS[name]()
     names = load_mechanism(arm).names
     with tempfile.TemporaryDirectory() as folder:
@@ -71,35 +92,57 @@ def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
                     break
             time = len(paths) * plan.robot_time
         else:
-            time = calibrate(arm, out, CampaignOptions(seed=seed, method=way, target=target)).robot_time
+            time = calibrate(
+                arm, out, CampaignOptions(seed=seed, method=way, target=target)
+            ).robot_time
             runs = [load_run(path) for path in find_runs(out)]
             result = identify(runs)
         widest = {joint: band(result, joint) for joint in names}
-        return {"arm": arm.name, "way": way, "seed": seed, "robot_time_s": time, "runs": len(runs), "band": widest,
-                "covered": covered(result, runs, arm)}
+        return {
+            "arm": arm.name,
+            "way": way,
+            "seed": seed,
+            "robot_time_s": time,
+            "runs": len(runs),
+            "band": widest,
+            "covered": covered(result, runs, arm),
+        }
 
 
 def _rough() -> ArmFile:
     """Return the arm with twice the noise, ripple and scatter."""
     arm = load_arm("lab6")
-    worse = {knob: 2.0 * arm.simulation[knob] for knob in ("torque_noise", "ripple", "stroke_scatter")}
+    worse = {
+        knob: 2.0 * arm.simulation[knob] for knob in ("torque_noise", "ripple", "stroke_scatter")
+    }
     return replace(arm, name=ROUGH, simulation={**arm.simulation, **worse})
 
 
 def _loaded() -> ArmFile:
     """Return the arm with a payload that the model does not contain."""
     arm = load_arm("lab6")
-    return replace(arm, name=LOADED, simulation={**arm.simulation, "payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}})
+    return replace(
+        arm,
+        name=LOADED,
+        simulation={**arm.simulation, "payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}},
+    )
 
 
 def _servos() -> ArmFile:
-    """An arm with four small servos, simulated in process: emulated position loops would dominate the computing time."""
+    """An arm with four small servos, simulated in process: emulated position loops would
+    dominate the computing time.
+    """
     arm = load_arm("desk4-dynamixel")
     return replace(arm, name=SERVOS, driver=DriverTable(rate=arm.driver.rate))
 
 
-ARMS: dict[str, Callable[[], ArmFile]] = {"lab6": partial(load_arm, "lab6"), "offset6": partial(load_arm, "offset6"),
-                                           SERVOS: _servos, ROUGH: _rough, LOADED: _loaded}
+ARMS: dict[str, Callable[[], ArmFile]] = {
+    "lab6": partial(load_arm, "lab6"),
+    "offset6": partial(load_arm, "offset6"),
+    SERVOS: _servos,
+    ROUGH: _rough,
+    LOADED: _loaded,
+}
 
 
 def paper(arm: ArmFile) -> Plan:
@@ -117,7 +160,15 @@ def paper(arm: ArmFile) -> Plan:
         fastest = min(design.options.fastest * design.limits.velocity[j], half)
         for speed in np.geomspace(SLOWEST, fastest, SPEEDS):
             writer.round_trip(Trip(0, way, j, float(speed)), 0)
-    plan = Plan(arm.name, arm_sha256(arm), "the paper's sweep", 0, writer.names, tuple(home.tolist()), tuple(writer.segments))
+    plan = Plan(
+        arm.name,
+        arm_sha256(arm),
+        "the paper's sweep",
+        0,
+        writer.names,
+        tuple(home.tolist()),
+        tuple(writer.segments),
+    )
     check_plan(plan, arm, design.mechanism)
     return with_robot_time(plan, arm)
 
@@ -125,7 +176,9 @@ def paper(arm: ArmFile) -> Plan:
 def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
     """Share of joints and points at which the band of friction contains the truth."""
     reductions, truth = [reduce_run(run, result.mechanism) for run in runs], SimulatedArm(arm)
-    q, dq = (np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq"))
+    q, dq = (
+        np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq")
+    )
     inside = []
     for name, joint in result.joints.items():
         j, rows = truth.names.index(name), np.flatnonzero(result.points["joint"] == name)
@@ -138,26 +191,48 @@ def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
 
 
 def _table(results: list[dict[str, Any]], target: float) -> str:
-    rows = ["The table has the robot time until the 95 % band of friction is within "
-            f"{100.0 * target:g} % for every joint, over the tested speeds and loads:", "",
-            "| arm | way | campaigns | robot minutes, median (largest) | runs | widest band | friction in the band | part of "
-            "the paper's time |", "|---|---|---|---|---|---|---|---|"]
+    rows = [
+        "The table has the robot time until the 95 % band of friction is within "
+        f"{100.0 * target:g} % for every joint, over the tested speeds and loads:",
+        "",
+        "| arm | way | campaigns | robot minutes, median (largest) | runs | widest band | "
+        "friction in the band | part of "
+        "the paper's time |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for arm in dict.fromkeys(result["arm"] for result in results):
-        paper_time = next(result["robot_time_s"] for result in results if result["arm"] == arm and result["way"] == "paper")
+        paper_time = next(
+            result["robot_time_s"]
+            for result in results
+            if result["arm"] == arm and result["way"] == "paper"
+        )
         for way, words in WAYS.items():
             own = [result for result in results if (result["arm"], result["way"]) == (arm, way)]
             time = np.array([result["robot_time_s"] for result in own])
             widest = max(max(result["band"].values()) for result in own)
             inside = np.mean([result["covered"] for result in own])
-            rows.append(f"| {arm} | {words} | {len(own)} | {np.median(time) / 60.0:.1f} ({time.max() / 60.0:.1f}) | "
-                        f"{max(result['runs'] for result in own)} | {100.0 * widest:.1f} % | {100.0 * inside:.0f} % | "
-                        f"1/{paper_time / np.median(time):.0f} |")
-    rows += ["", f"- *The paper's sweep*: one posture, one joint at a time, {SPEEDS} speeds spaced evenly in the logarithm. The "
-             f"lowest speed is {SLOWEST:g} rad/s. At the highest, ramps take half of {TRAVEL:g} rad of travel. The sweep is "
-             f"repeated until the band is reached, at most {REPEATS} times. The load hardly varies in a single "
-             "posture, so the sweep tests almost one load only.",
-             "- *Friction in the band*: share of the joints' points whose true friction is within the band.",
-             f"- *{ROUGH}*: twice the noise, ripple and scatter. *{LOADED}*: a payload of 2 kg that the model does not "
-             f"contain, so the loads are wrong. *{SERVOS}*: four joints with small servos; the noise is a fifth of the "
-             "smallest friction."]
+            rows.append(
+                f"| {arm} | {words} | {len(own)} | {np.median(time) / 60.0:.1f} "
+                f"({time.max() / 60.0:.1f}) | "
+                f"{max(result['runs'] for result in own)} | {100.0 * widest:.1f} % | "
+                f"{100.0 * inside:.0f} % | "
+                f"1/{paper_time / np.median(time):.0f} |"
+            )
+    rows += [
+        "",
+        f"- *The paper's sweep*: one posture, one joint at a time, {SPEEDS} speeds spaced evenly "
+        "in the logarithm. The "
+        f"lowest speed is {SLOWEST:g} rad/s. At the highest, ramps take half of {TRAVEL:g} rad of "
+        "travel. The sweep is "
+        f"repeated until the band is reached, at most {REPEATS} times. The load hardly varies in "
+        "a single "
+        "posture, so the sweep tests almost one load only.",
+        "- *Friction in the band*: share of the joints' points whose true friction is within the "
+        "band.",
+        f"- *{ROUGH}*: twice the noise, ripple and scatter. *{LOADED}*: a payload of 2 kg that "
+        "the model does not "
+        f"contain, so the loads are wrong. *{SERVOS}*: four joints with small servos; the noise "
+        "is a fifth of the "
+        "smallest friction.",
+    ]
     return "\n".join(rows)

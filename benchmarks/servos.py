@@ -1,6 +1,8 @@
-"""Servos without a torque signal: errors and intervals over random servos, and motion at a gain that was left out.
+"""Servos without a torque signal: errors and intervals over random servos, and motion at
+a gain that was left out.
 
-Truth is integrated by SciPy (`servo_truth`); the judge of motion is MuJoCo. The logs of a real XL330 are judged where they are.
+Truth is integrated by SciPy (`servo_truth`); the judge of motion is MuJoCo. The logs of a real
+XL330 are judged where they are.
 """
 
 import argparse
@@ -21,7 +23,16 @@ from stribeck.ident.identification.identify_servos import identify_servos
 from stribeck.ident.log.run import Run
 from stribeck.ident.simulators.rollout import CALIBRATED, WITHOUT, rollout
 
-NAMES = ("torque_per_gain", "back_emf", "servo_delay", "coulomb", "coulomb_coefficient", "viscous", "inertia", "offset")
+NAMES = (
+    "torque_per_gain",
+    "back_emf",
+    "servo_delay",
+    "coulomb",
+    "coulomb_coefficient",
+    "viscous",
+    "inertia",
+    "offset",
+)
 GAINS, LEFT_OUT = (100.0, 200.0), 400.0
 
 
@@ -29,8 +40,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--cases", type=int, default=12, help="number of random servos")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases; stored cases are not judged "
-                                                  "again, so a long run can be continued")
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        help="JSON lines file that stores judged cases; stored cases are not judged "
+        "again, so a long run can be continued",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
@@ -41,37 +56,70 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 
 def random_servo(seed: int) -> ServoPendulum:
-    """A servo whose gain, friction, inertia and delay are random; every second one has no growth with load."""
+    """A servo whose gain, friction, inertia and delay are random; every second
+    one has no growth with load.
+    """
     rng = np.random.default_rng(seed)
     mass, length = float(rng.uniform(0.2, 0.8)), float(rng.uniform(0.07, 0.15))
     weight = mass * 9.81 * length
-    truth = {"torque_per_gain": float(rng.uniform(0.003, 0.008)) * weight, "back_emf": float(rng.uniform(0.03, 0.12)) * weight,
-             "servo_delay": float(rng.uniform(0.0, 0.015)), "coulomb": float(rng.uniform(0.02, 0.15)) * weight,
-             "viscous": float(rng.uniform(0.0, 0.04)) * weight, "inertia": float(rng.uniform(0.05, 0.5)) * mass * length**2,
-             "coulomb_coefficient": float(rng.uniform(0.1, 0.4)) if seed % 2 else 0.0,
-             "offset": float(rng.uniform(-0.02, 0.02)) * weight}
+    truth = {
+        "torque_per_gain": float(rng.uniform(0.003, 0.008)) * weight,
+        "back_emf": float(rng.uniform(0.03, 0.12)) * weight,
+        "servo_delay": float(rng.uniform(0.0, 0.015)),
+        "coulomb": float(rng.uniform(0.02, 0.15)) * weight,
+        "viscous": float(rng.uniform(0.0, 0.04)) * weight,
+        "inertia": float(rng.uniform(0.05, 0.5)) * mass * length**2,
+        "coulomb_coefficient": float(rng.uniform(0.1, 0.4)) if seed % 2 else 0.0,
+        "offset": float(rng.uniform(-0.02, 0.02)) * weight,
+    }
     return ServoPendulum(mass, length, truth)
 
 
 def judge(seed: int) -> dict[str, Any]:
-    """Error, half width and coverage of every parameter, and error of motion at a gain that was left out."""
+    """Error, half width and coverage of every parameter, and error of motion at
+    a gain that was left out.
+    """
     servo = random_servo(seed)
     with tempfile.TemporaryDirectory() as folder:
-        runs = [servo.run(Path(folder), gain, drops, seed) for gain in GAINS for drops in (False, True)]
+        runs = [
+            servo.run(Path(folder), gain, drops, seed) for gain in GAINS for drops in (False, True)
+        ]
         found = identify_servos(runs).calibration
         moved = rollout(servo.run(Path(folder), LEFT_OUT, True, seed + 1000), found)
     joint = found.joints["hinge"]
-    entries = {**joint.parameters, **(joint.servo.parameters if joint.servo else {}), **joint.gravity}
+    entries = {
+        **joint.parameters,
+        **(joint.servo.parameters if joint.servo else {}),
+        **joint.gravity,
+    }
     judged = {}
     for name in NAMES:
         truth, one = servo.truth[name], entries.get(name)
-        if name == "viscous" and "back_emf" not in entries:        # no drop was large enough: the sum
+        # no drop was large enough: the sum
+        if name == "viscous" and "back_emf" not in entries:
             truth += servo.truth["back_emf"]
-        if one is not None and one.value is not None and one.low is not None and one.high is not None:
-            judged[name] = {"truth": truth, "value": one.value, "half": one.half_width, "held": one.low <= truth <= one.high}
+        if (
+            one is not None
+            and one.value is not None
+            and one.low is not None
+            and one.high is not None
+        ):
+            judged[name] = {
+                "truth": truth,
+                "value": one.value,
+                "half": one.half_width,
+                "held": one.low <= truth <= one.high,
+            }
     right = (joint.load != "none") == bool(servo.truth["coulomb_coefficient"])
-    return {"seed": seed, "law": joint.law, "load": joint.load, "right": right, "parameters": judged,
-            "moved": float(moved.simulated[CALIBRATED].error[0]), "without": float(moved.simulated[WITHOUT].error[0])}
+    return {
+        "seed": seed,
+        "law": joint.law,
+        "load": joint.load,
+        "right": right,
+        "parameters": judged,
+        "moved": float(moved.simulated[CALIBRATED].error[0]),
+        "without": float(moved.simulated[WITHOUT].error[0]),
+    }
 
 
 def xl330_runs(folder: Path) -> dict[float, list[Run]]:
@@ -80,19 +128,30 @@ def xl330_runs(folder: Path) -> dict[float, list[Run]]:
     runs: dict[float, list[Run]] = {}
     for log in sorted((LOGS / "xl330").glob("*.json")):
         table = json.loads(log.read_text(encoding="utf-8"))
-        t, q, told, on = (np.array([entry[key] for entry in table["entries"]], dtype=float)
-                          for key in ("timestamp", "position", "goal_position", "torque_enable"))
+        t, q, told, on = (
+            np.array([entry[key] for entry in table["entries"]], dtype=float)
+            for key in ("timestamp", "position", "goal_position", "torque_enable")
+        )
         told[on < 0.5] = np.nan
-        made = as_run(path, t, q[:, None], np.nan_to_num(table["kp"] * (told - q))[:, None], told[:, None])
-        record = {**made.record, "import": {"torque_signal": "position error", "servo_gains": {"hinge": table["kp"]}}}
-        runs.setdefault(float(table["kp"]), []).append(replace(made, path=Path(log.stem), record=record, sha256=log.stem))
+        made = as_run(
+            path, t, q[:, None], np.nan_to_num(table["kp"] * (told - q))[:, None], told[:, None]
+        )
+        record = {
+            **made.record,
+            "import": {"torque_signal": "position error", "servo_gains": {"hinge": table["kp"]}},
+        }
+        runs.setdefault(float(table["kp"]), []).append(
+            replace(made, path=Path(log.stem), record=record, sha256=log.stem)
+        )
     return runs
 
 
 def mean_error(runs: list[Run], calibration: Calibration) -> float:
     """Mean absolute error of positions that MuJoCo simulates [rad]."""
     found = [rollout(run, calibration) for run in runs]
-    return float(np.mean([np.abs(one.simulated[CALIBRATED].q - one.measured).mean() for one in found]))
+    return float(
+        np.mean([np.abs(one.simulated[CALIBRATED].q - one.measured).mean() for one in found])
+    )
 
 
 def _real() -> dict[str, float]:
@@ -101,8 +160,15 @@ def _real() -> dict[str, float]:
         return {}
     with tempfile.TemporaryDirectory() as folder:
         runs = xl330_runs(Path(folder))
-        return {f"{left:g}": mean_error(own, identify_servos([run for gain, others in runs.items() if gain != left
-                                                              for run in others]).calibration) for left, own in runs.items()}
+        return {
+            f"{left:g}": mean_error(
+                own,
+                identify_servos(
+                    [run for gain, others in runs.items() if gain != left for run in others]
+                ).calibration,
+            )
+            for left, own in runs.items()
+        }
 
 
 def _table(found: list[dict[str, Any]], real: dict[str, float]) -> str:
@@ -111,31 +177,53 @@ def _table(found: list[dict[str, Any]], real: dict[str, float]) -> str:
 
 def _lines(found: list[dict[str, Any]], real: dict[str, float]) -> Iterator[str]:
     moved, without = (1e3 * np.array([one[key] for one in found]) for key in ("moved", "without"))
-    yield (f"{len(found)} random servos. A pendulum of 0.2 to 0.8 kg follows two sines at gains of "
-           f"{' and '.join(f'{g:g}' for g in GAINS)}, 4.5 s each, once without and once with a drop without power; the encoder "
-           "has 4096 steps. SciPy integrates the truth. Laws and loads compete. "
-           f"At a gain of {LEFT_OUT:g}, MuJoCo (`attach`) moves a new motion with the calibration.")
+    yield (
+        f"{len(found)} random servos. A pendulum of 0.2 to 0.8 kg follows two sines at gains of "
+        f"{' and '.join(f'{g:g}' for g in GAINS)}, 4.5 s each, once without and once with a drop "
+        "without power; the encoder "
+        "has 4096 steps. SciPy integrates the truth. Laws and loads compete. "
+        f"At a gain of {LEFT_OUT:g}, MuJoCo (`attach`) moves a new motion with the calibration."
+    )
     yield ""
     apart = np.array(["back_emf" in one["parameters"] for one in found])
-    yield (f"Growth with load was chosen rightly in {sum(one['right'] for one in found)} of {len(found)}. Position error at the "
-           f"left-out gain: median {np.median(moved):.1f} mrad, worst {np.max(moved[apart]):.1f}; without friction median "
-           f"{np.median(without):.0f}. {np.sum(~apart)} joints stuck or hardly moved without power. The damping by their motor "
-           "is part of their viscous friction, and a new drop without power is too slow in the simulation"
-           f"{f': {np.max(moved[~apart]):.0f} mrad at most' if np.any(~apart) else ''}.")
+    yield (
+        f"Growth with load was chosen rightly in {sum(one['right'] for one in found)} of "
+        f"{len(found)}. Position error at the "
+        f"left-out gain: median {np.median(moved):.1f} mrad, worst {np.max(moved[apart]):.1f}; "
+        "without friction median "
+        f"{np.median(without):.0f}. {np.sum(~apart)} joints stuck or hardly moved without power. "
+        "The damping by their motor "
+        "is part of their viscous friction, and a new drop without power is too slow in the "
+        "simulation"
+        f"{f': {np.max(moved[~apart]):.0f} mrad at most' if np.any(~apart) else ''}."
+    )
     yield ""
-    yield "| parameter | servos | rms error % | median half width % | intervals that contain the truth % |"
+    yield (
+        "| parameter | servos | rms error % | median half width % | intervals that contain the "
+        "truth % |"
+    )
     yield "|---|---|---|---|---|"
     for name in NAMES:
-        own = [one["parameters"][name] for one in found if name in one["parameters"] and one["right"]]
+        own = [
+            one["parameters"][name] for one in found if name in one["parameters"] and one["right"]
+        ]
         large = [one for one in own if abs(one["truth"]) > 0.0 and name != "offset"]
-        off = np.sqrt(np.mean([(one["value"] / one["truth"] - 1.0) ** 2 for one in large])) if large else np.nan
+        off = (
+            np.sqrt(np.mean([(one["value"] / one["truth"] - 1.0) ** 2 for one in large]))
+            if large
+            else np.nan
+        )
         half = np.median([one["half"] / one["truth"] for one in large]) if large else np.nan
         covered = np.mean([one["held"] for one in own]) if own else np.nan
         yield f"| {name} | {len(own)} | {_percent(off)} | {_percent(half)} | {_percent(covered)} |"
     if real:
         yield ""
-        yield ("XL330 (Rhoban/bam, Apache-2.0): 0.49 kg at 0.1 m, four kinds of motion at each gain, two gains fitted, mean "
-               "absolute position error at the third. The best published parameters, fitted on all gains: 69 mrad in the mean.")
+        yield (
+            "XL330 (Rhoban/bam, Apache-2.0): 0.49 kg at 0.1 m, four kinds of motion at each gain, "
+            "two gains fitted, mean "
+            "absolute position error at the third. The best published parameters, fitted on all "
+            "gains: 69 mrad in the mean."
+        )
         yield ""
         yield "| gain left out | error mrad |"
         yield "|---|---|"

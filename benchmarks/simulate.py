@@ -1,4 +1,6 @@
-"""Forward dynamics: speed, energy balance and closed loops of `forward_motion`, MuJoCo as judge, and P3's trends."""
+"""Forward dynamics: speed, energy balance and closed loops of `forward_motion`, MuJoCo
+as judge, and P3's trends.
+"""
 
 import argparse
 import time
@@ -21,11 +23,16 @@ from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.joint_parts import Spring
 from stribeck.ident.model.mechanism import Mechanism
 
-STIFFNESS = (300.0, 600.0, 1200.0, 2400.0, 9600.0)      # N·m/rad; springs behind the drives and in the flexible joint
-SPEEDS = (1.0, 1.8, 2.0, 3.0, 4.0)                      # rad/s on P3's circle; P3 prints results for 1.8 and 2
-_RADIUS, _CENTRE, _FIRST, _SECOND = 0.1, 0.95, 0.4, 0.94     # m; radius and centre of P3's circle, and the two lengths of the arm
-_RAMP, _TURNS = 1.0, 1.0                                # s until full speed; number of measured turns
-_SERVO, _DAMPER = 2e4, 100.0                            # N·m/rad and N·m·s/rad of the drives' position loops
+# N·m/rad; springs behind the drives and in the flexible joint
+STIFFNESS = (300.0, 600.0, 1200.0, 2400.0, 9600.0)
+# rad/s on P3's circle; P3 prints results for 1.8 and 2
+SPEEDS = (1.0, 1.8, 2.0, 3.0, 4.0)
+# m; radius and centre of P3's circle, and the two lengths of the arm
+_RADIUS, _CENTRE, _FIRST, _SECOND = 0.1, 0.95, 0.4, 0.94
+# s until full speed; number of measured turns
+_RAMP, _TURNS = 1.0, 1.0
+# N·m/rad and N·m·s/rad of the drives' position loops
+_SERVO, _DAMPER = 2e4, 100.0
 
 Torque = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -39,39 +46,90 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Simulate, compare, sweep."""
     found = {name: _simulated(*case, options.seconds) for name, case in _cases().items()}
-    found |= {f"{name}, {options.long:g} s": _simulated(*_cases()[name], options.long)
-              for name in ("three-loop chain, no friction", "planar 3-PRR, friction by load")}
+    found |= {
+        f"{name}, {options.long:g} s": _simulated(*_cases()[name], options.long)
+        for name in ("three-loop chain, no friction", "planar 3-PRR, friction by load")
+    }
     judged = {name: against_mujoco(name, 0.3) for name in ("planar-3-prr", "gough-stewart")}
     judged["planar-3-prr, friction by load"] = rubbing_against_mujoco(0.6)
     rigid, elastic = trends()
-    figures = {"motions": found, "softness": SOFTNESS, "mujoco": judged, "stiffness": STIFFNESS, "speeds": SPEEDS, "rigid": rigid,
-               "elastic": elastic}
-    rows = [f"| {name} | {one['events']} | {one['seconds']:.1f} | {one['energy']:.0e} | "
-            + ("– |" if one["gap"] is None else f"{one['gap']:.0e} |") for name, one in found.items()]
-    told = [f"| {name} | " + " | ".join(f"{error:.1e}" for error in errors) + " |" for name, errors in judged.items()]
-    closures = " | ".join(f"{constant * 1e3:g} ms, {step * 1e3:g} ms" for step, constant in SOFTNESS)
-    table = (f"Motions of {options.seconds:g} s at the default tolerance. Energy: largest imbalance between energy and the "
-             "work of drives, friction and damping, relative to the largest kinetic energy, change of energy, or work. Gap: "
-             "largest gap of the loops.\n\n| motion | joints stop or break loose | time, s | energy | gap, m or rad "
-             "|\n|---|---|---|---|---|\n" + "\n".join(rows)
-             + "\n\nMuJoCo with `connect` constraints: largest difference of a joint's position over 0.3 s, rad or m, by "
-               "time constant of the constraints and time step (0.6 s with load-dependent friction, whose level is set in "
-               f"every step for the load in MuJoCo)\n\n| chain | {closures} |\n|---|{'---|' * len(SOFTNESS)}\n"
-             + "\n".join(told) + "\n\nThe trends of P3 on the flexible arm are in [mechanisms](../mechanisms.md).")
+    figures = {
+        "motions": found,
+        "softness": SOFTNESS,
+        "mujoco": judged,
+        "stiffness": STIFFNESS,
+        "speeds": SPEEDS,
+        "rigid": rigid,
+        "elastic": elastic,
+    }
+    rows = [
+        f"| {name} | {one['events']} | {one['seconds']:.1f} | {one['energy']:.0e} | "
+        + ("– |" if one["gap"] is None else f"{one['gap']:.0e} |")
+        for name, one in found.items()
+    ]
+    told = [
+        f"| {name} | " + " | ".join(f"{error:.1e}" for error in errors) + " |"
+        for name, errors in judged.items()
+    ]
+    closures = " | ".join(
+        f"{constant * 1e3:g} ms, {step * 1e3:g} ms" for step, constant in SOFTNESS
+    )
+    table = (
+        f"Motions of {options.seconds:g} s at the default tolerance. Energy: largest imbalance "
+        "between energy and the "
+        "work of drives, friction and damping, relative to the largest kinetic energy, change of "
+        "energy, or work. Gap: "
+        "largest gap of the loops.\n\n| motion | joints stop or break loose | time, s | energy | "
+        "gap, m or rad "
+        "|\n|---|---|---|---|---|\n"
+        + "\n".join(rows)
+        + "\n\nMuJoCo with `connect` constraints: largest difference of a joint's position over "
+        "0.3 s, rad or m, by "
+        "time constant of the constraints and time step (0.6 s with load-dependent friction, "
+        "whose level is set in "
+        f"every step for the load in MuJoCo)\n\n| chain | {closures} "
+        f"|\n|---|{'---|' * len(SOFTNESS)}\n"
+        + "\n".join(told)
+        + "\n\nThe trends of P3 on the flexible arm are in [mechanisms](../mechanisms.md)."
+    )
     return figures, table
 
 
 def _cases() -> dict[str, tuple[Mechanism, Torque, np.ndarray]]:
     """Mechanisms, torques and starts."""
-    tree, arm, loops, planar, stewart = (load_mechanism(name) for name in (
-        "five-axis-tree", "flexible-arm", "three-loop-chain", "planar-3-prr", "gough-stewart"))
-    beam = flexible_link(arm, "flexure 2", (0.8, 0.0, 0.0), 2.07e11 * np.pi * 0.01475**4 / 4.0, 8, 1e-4)
-    return {"five-axis tree, friction by load": (tree, _swung(tree, 5.0, 20.0), np.zeros(5)),
-            "flexible arm": (arm, _shaken(arm), equilibrium(arm, np.zeros(arm.n))),
-            "flexible arm with a beam of 8 segments": (beam, _shaken(beam), equilibrium(beam, np.zeros(beam.n))),
-            "three-loop chain, no friction": (replace(loops, friction={}), lambda t, q, dq: np.zeros(loops.n), np.array([0.3])),
-            "planar 3-PRR, friction by load": (planar, _swung(planar, 15.0, 300.0), np.zeros(3)),
-            "Gough-Stewart, friction of balls and sliders": (stewart, _swung(stewart, 3.0, 300.0, 28.0), np.zeros(6))}
+    tree, arm, loops, planar, stewart = (
+        load_mechanism(name)
+        for name in (
+            "five-axis-tree",
+            "flexible-arm",
+            "three-loop-chain",
+            "planar-3-prr",
+            "gough-stewart",
+        )
+    )
+    beam = flexible_link(
+        arm, "flexure 2", (0.8, 0.0, 0.0), 2.07e11 * np.pi * 0.01475**4 / 4.0, 8, 1e-4
+    )
+    return {
+        "five-axis tree, friction by load": (tree, _swung(tree, 5.0, 20.0), np.zeros(5)),
+        "flexible arm": (arm, _shaken(arm), equilibrium(arm, np.zeros(arm.n))),
+        "flexible arm with a beam of 8 segments": (
+            beam,
+            _shaken(beam),
+            equilibrium(beam, np.zeros(beam.n)),
+        ),
+        "three-loop chain, no friction": (
+            replace(loops, friction={}),
+            lambda t, q, dq: np.zeros(loops.n),
+            np.array([0.3]),
+        ),
+        "planar 3-PRR, friction by load": (planar, _swung(planar, 15.0, 300.0), np.zeros(3)),
+        "Gough-Stewart, friction of balls and sliders": (
+            stewart,
+            _swung(stewart, 3.0, 300.0, 28.0),
+            np.zeros(6),
+        ),
+    }
 
 
 def _swung(m: Mechanism, size: float, stiffness: float, carried: float = 0.0) -> Torque:
@@ -80,7 +138,11 @@ def _swung(m: Mechanism, size: float, stiffness: float, carried: float = 0.0) ->
 
     def torque(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
         out = np.zeros(m.n)
-        out[active] = carried + size * np.sin(3.0 * t + np.arange(len(active))) - stiffness * (q[active] + 0.02 * dq[active])
+        out[active] = (
+            carried
+            + size * np.sin(3.0 * t + np.arange(len(active)))
+            - stiffness * (q[active] + 0.02 * dq[active])
+        )
         return out
 
     return torque
@@ -93,7 +155,9 @@ def _shaken(m: Mechanism) -> Torque:
 
     def torque(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
         out = hold.copy()
-        out[active] += np.array([200.0, 200.0, 2.0]) * (0.1 * np.sin(3.0 * t) - (q - rest)[active] - 0.1 * dq[active])
+        out[active] += np.array([200.0, 200.0, 2.0]) * (
+            0.1 * np.sin(3.0 * t) - (q - rest)[active] - 0.1 * dq[active]
+        )
         return out
 
     return torque
@@ -105,18 +169,30 @@ def _simulated(m: Mechanism, torque: Torque, start: np.ndarray, seconds: float) 
     motion = forward_motion(m, torque, start, np.zeros(len(start)), t)
     spent = time.process_time() - began
     energy = mechanical_energy(m, motion.q, motion.dq)
-    size = max(np.ptp(energy), np.abs([motion.driven, motion.rubbed, motion.damped]).max(),
-               (energy - mechanical_energy(m, motion.q, 0.0 * motion.dq)).max())
+    size = max(
+        np.ptp(energy),
+        np.abs([motion.driven, motion.rubbed, motion.damped]).max(),
+        (energy - mechanical_energy(m, motion.q, 0.0 * motion.dq)).max(),
+    )
     off = energy - energy[0] - motion.driven + motion.rubbed + motion.damped
-    return {"seconds": spent, "events": len(motion.events), "energy": float(np.abs(off).max() / size),
-            "gap": float(np.abs(gap(m, kinematics(m, motion.q))).max()) if m.closures else None}
+    return {
+        "seconds": spent,
+        "events": len(motion.events),
+        "energy": float(np.abs(off).max() / size),
+        "gap": float(np.abs(gap(m, kinematics(m, motion.q))).max()) if m.closures else None,
+    }
 
 
 def trends() -> tuple[list[float], list[list[tuple[float, float, float]]]]:
-    """P3's circle on the flexible arm: greatest torque of the rigid arm by speed; `_tracked` by stiffness and speed."""
+    """P3's circle on the flexible arm: greatest torque of the rigid arm by speed;
+    `_tracked` by stiffness and speed.
+    """
     arm = load_mechanism("flexible-arm")
     times = {speed: np.linspace(_RAMP, _end(speed), 1001) for speed in SPEEDS}
-    rigid = [float(np.abs(_rigid_torque(arm, *_circle(t, speed))[:, 0]).max()) for speed, t in times.items()]
+    rigid = [
+        float(np.abs(_rigid_torque(arm, *_circle(t, speed))[:, 0]).max())
+        for speed, t in times.items()
+    ]
     return rigid, [[_tracked(arm, stiffness, speed) for speed in SPEEDS] for stiffness in STIFFNESS]
 
 
@@ -125,14 +201,25 @@ def _end(speed: float) -> float:
 
 
 def _circle(t: np.ndarray, speed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Motion of shoulder and elbow on P3's circle in the vertical plane, with a smooth start from rest, (N, 2) each."""
+    """Motion of shoulder and elbow on P3's circle in the vertical plane, with a smooth
+    start from rest, (N, 2) each.
+    """
     part = np.clip(t / _RAMP, 0.0, 1.0)
-    phase = speed * np.where(t < _RAMP, _RAMP * part**4 * (2.5 - 3.0 * part + part**2), t - 0.5 * _RAMP)
+    phase = speed * np.where(
+        t < _RAMP, _RAMP * part**4 * (2.5 - 3.0 * part + part**2), t - 0.5 * _RAMP
+    )
 
     def posture(phase: np.ndarray) -> np.ndarray:
         x, z = _CENTRE + _RADIUS * np.cos(phase), _RADIUS * np.sin(phase)
         bend = np.arccos((x**2 + z**2 - _FIRST**2 - _SECOND**2) / (2.0 * _FIRST * _SECOND))
-        return np.stack((np.arctan2(z, x) + np.arctan2(_SECOND * np.sin(bend), _FIRST + _SECOND * np.cos(bend)), -bend), axis=1)
+        return np.stack(
+            (
+                np.arctan2(z, x)
+                + np.arctan2(_SECOND * np.sin(bend), _FIRST + _SECOND * np.cos(bend)),
+                -bend,
+            ),
+            axis=1,
+        )
 
     def rate(t: np.ndarray) -> np.ndarray:
         part = np.clip(t / _RAMP, 0.0, 1.0)
@@ -142,8 +229,8 @@ def _circle(t: np.ndarray, speed: float) -> tuple[np.ndarray, np.ndarray, np.nda
     slope = (posture(phase + d) - posture(phase - d)) / (2.0 * d)
     bent = (posture(phase + d) - 2.0 * posture(phase) + posture(phase - d)) / d**2
     w = rate(t)
-    gain = speed * np.where(t < _RAMP, 30.0 * part**2 * (1.0 - part)**2 / _RAMP, 0.0)
-    return posture(phase), slope * w[:, None], bent * w[:, None]**2 + slope * gain[:, None]
+    gain = speed * np.where(t < _RAMP, 30.0 * part**2 * (1.0 - part) ** 2 / _RAMP, 0.0)
+    return posture(phase), slope * w[:, None], bent * w[:, None] ** 2 + slope * gain[:, None]
 
 
 def _rigid_torque(arm: Mechanism, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
@@ -155,14 +242,17 @@ def _rigid_torque(arm: Mechanism, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray
 
 
 def _tracked(arm: Mechanism, stiffness: float, speed: float) -> tuple[float, float, float]:
-    """Greatest torque of the shoulder, and deviation of the wrist from the circle and from its sag at rest [N·m, m, m].
+    """Greatest torque of the shoulder, and deviation of the wrist from the circle and from
+    its sag at rest [N·m, m, m].
 
     At full speed, under the rigid arm's torques and stiff position loops of the drives.
     """
     m = replace(arm, springs=dict.fromkeys(arm.springs, Spring(stiffness, 1e-3 * stiffness)))
     grid = np.linspace(0.0, _end(speed), 2001)
     motion = _circle(grid, speed)
-    told = make_interp_spline(grid, np.hstack((_rigid_torque(arm, *motion), motion[0], motion[1])), 5)
+    told = make_interp_spline(
+        grid, np.hstack((_rigid_torque(arm, *motion), motion[0], motion[1])), 5
+    )
 
     def torque(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
         ahead, wanted, rate = np.split(told(t), 3)

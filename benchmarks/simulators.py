@@ -1,7 +1,9 @@
-"""Calibrated friction in simulators: errors against the law while sliding, creep at rest, and time of a step.
+"""Calibrated friction in simulators: errors against the law while sliding, creep at
+rest, and time of a step.
 
-Each simulator gets the calibration in its own way, and moves lab6 at given speeds in random postures. The torque with which its
-joints resist is compared with the law of the calibration; loads, gravity and inertia come from stribeck's own rigid-body model.
+Each simulator gets the calibration in its own way, and moves lab6 at given speeds in random
+postures. The torque with which its joints resist is compared with the law of the calibration;
+loads, gravity and inertia come from stribeck's own rigid-body model.
 """
 
 import argparse
@@ -22,10 +24,10 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 
-_SPEEDS = np.geomspace(0.01, 1.0, 9)    # rad/s
-_SETTLE = 25            # steps at the same state: friction follows the loads of the step before
-_BENT = 0.01            # rad of motion before a state, which bends bristles
-_BATCH = 4096           # states
+_SPEEDS = np.geomspace(0.01, 1.0, 9)  # rad/s
+_SETTLE = 25  # steps at the same state: friction follows the loads of the step before
+_BENT = 0.01  # rad of motion before a state, which bends bristles
+_BATCH = 4096  # states
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,36 +35,65 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--postures", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=60.0, help="time at rest")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--parts", nargs="+", metavar="TEXT", help="judge only the ways with such a text in their name; no page")
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        metavar="TEXT",
+        help="judge only the ways with such a text in their name; no page",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Calibrate lab6 in simulation, and judge all ways whose packages are installed."""
     with tempfile.TemporaryDirectory() as folder:
-        made = calibrate(load_arm("lab6"), Path(folder, "out"), CampaignOptions(seed=options.seed)).calibration
-        asked = [one for one in (*MUJOCO, *OTHERS) if not options.parts or any(part in one.name for part in options.parts)]
-        rows = [judged(one, made, dt, options) for one in asked if not one.missing for dt in one.steps]
-        rows += [of_function(name, library, made, options) for name, library in FUNCTIONS.items()
-                 if installed(library) and not options.parts]
+        made = calibrate(
+            load_arm("lab6"), Path(folder, "out"), CampaignOptions(seed=options.seed)
+        ).calibration
+        asked = [
+            one
+            for one in (*MUJOCO, *OTHERS)
+            if not options.parts or any(part in one.name for part in options.parts)
+        ]
+        rows = [
+            judged(one, made, dt, options) for one in asked if not one.missing for dt in one.steps
+        ]
+        rows += [
+            of_function(name, library, made, options)
+            for name, library in FUNCTIONS.items()
+            if installed(library) and not options.parts
+        ]
     left_out = {one.name: one.missing for one in asked if one.missing} | {
-        name: (library,) for name, library in FUNCTIONS.items() if not installed(library)}
+        name: (library,) for name, library in FUNCTIONS.items() if not installed(library)
+    }
     return {"rows": rows, "left_out": left_out}, _table(rows, left_out, made, options)
 
 
-def judged(one: Consumer, made: Calibration, dt: float, options: argparse.Namespace) -> dict[str, Any]:
+def judged(
+    one: Consumer, made: Calibration, dt: float, options: argparse.Namespace
+) -> dict[str, Any]:
     """Errors while sliding, creep at rest, and time of a step."""
-    errors = np.array(list(sliding(one, made, dt, np.random.default_rng(options.seed), options.postures)))
+    errors = np.array(
+        list(sliding(one, made, dt, np.random.default_rng(options.seed), options.postures))
+    )
     first, drift, took = rest(one, made, dt, min(options.seconds, one.longest))
-    return {"way": one.name, "step": dt, **_relative(made, errors[:, 0], errors[:, 1]),
-            "first": float(np.abs(first).max()), "drift": float(np.abs(drift).max()), "us": took}
+    return {
+        "way": one.name,
+        "step": dt,
+        **_relative(made, errors[:, 0], errors[:, 1]),
+        "first": float(np.abs(first).max()),
+        "drift": float(np.abs(drift).max()),
+        "us": took,
+    }
 
 
-def sliding(one: Consumer, made: Calibration, dt: float, rng: np.random.Generator,
-            postures: int) -> Iterator[tuple[Array, Array]]:
-    """Yield friction of the law and its error at speeds in random postures, (6,) each, as the mean of both directions.
+def sliding(
+    one: Consumer, made: Calibration, dt: float, rng: np.random.Generator, postures: int
+) -> Iterator[tuple[Array, Array]]:
+    """Yield friction of the law and its error at speeds in random postures, (6,) each, as
+    the mean of both directions.
 
-    The drives supply gravity, and the friction of the law; a difference accelerates the joints. The mean over the directions
-    leaves out torque offsets.
+    The drives supply gravity, and the friction of the law; a difference accelerates the joints. The
+    mean over the directions leaves out torque offsets.
     """
     simulation, rotors = one.make(made, dt, True), ARMATURE * np.eye(6)
     for _ in range(postures):
@@ -82,8 +113,15 @@ def sliding(one: Consumer, made: Calibration, dt: float, rng: np.random.Generato
 
 
 def rest(one: Consumer, made: Calibration, dt: float, seconds: float) -> tuple[Array, Array, float]:
-    """Motion under 0.9 of static friction: in the first two seconds, and later per second; and the time of a step [µs]."""
-    static = np.array([float(joint.torque([1e-6], None if joint.load == "none" else [0.0])[0]) for joint in made.joints.values()])
+    """Motion under 0.9 of static friction: in the first two seconds, and later per second;
+    and the time of a step [µs].
+    """
+    static = np.array(
+        [
+            float(joint.torque([1e-6], None if joint.load == "none" else [0.0])[0])
+            for joint in made.joints.values()
+        ]
+    )
     simulation = one.make(made, dt, False)
     simulation.place(np.zeros(6), np.zeros(6))
     start, took = np.zeros(6), []
@@ -96,23 +134,38 @@ def rest(one: Consumer, made: Calibration, dt: float, seconds: float) -> tuple[A
     return start, (simulation.motion()[0] - start) / (seconds - 2.0), 1e6 * float(np.median(took))
 
 
-def of_function(name: str, library: str, made: Calibration, options: argparse.Namespace) -> dict[str, Any]:
+def of_function(
+    name: str, library: str, made: Calibration, options: argparse.Namespace
+) -> dict[str, Any]:
     """Errors of a function of the law at the same states, and its time per state in a batch."""
     rng, function = np.random.default_rng(options.seed), Functions(made, library)
     postures = np.repeat(rng.uniform(-1.2, 1.2, (options.postures, 6)), len(_SPEEDS), axis=0)
     rates = np.tile(_SPEEDS[:, None], (options.postures, 6))
     expected, loads = made.friction(postures, rates), joint_loads(made.mechanism, postures, rates)
     own = {kind: loads.get(kind) for kind in function.friction.needs}
-    found = np.asarray(function.call(function.array(rates), {kind: function.array(values) for kind, values in own.items()}))
+    found = np.asarray(
+        function.call(
+            function.array(rates), {kind: function.array(values) for kind, values in own.items()}
+        )
+    )
     many = np.resize(np.arange(len(rates)), _BATCH)
-    states = function.array(rates[many]), {kind: function.array(values[many]) for kind, values in own.items()}
+    states = (
+        function.array(rates[many]),
+        {kind: function.array(values[many]) for kind, values in own.items()},
+    )
     took = []
     for _ in range(50):
         began = time.perf_counter()
         np.asarray(function.call(*states))
         took.append(time.perf_counter() - began)
-    return {"way": name, "step": None, **_relative(made, expected, found - expected), "first": None, "drift": None,
-            "us": 1e6 * float(np.median(took)) / _BATCH}
+    return {
+        "way": name,
+        "step": None,
+        **_relative(made, expected, found - expected),
+        "first": None,
+        "drift": None,
+        "us": 1e6 * float(np.median(took)) / _BATCH,
+    }
 
 
 def _relative(made: Calibration, truth: Array, off: Array) -> dict[str, float]:
@@ -122,30 +175,57 @@ def _relative(made: Calibration, truth: Array, off: Array) -> dict[str, float]:
     return {"without_load": float(part[~loaded].max()), "with_load": float(part[loaded].max())}
 
 
-def _table(rows: list[dict[str, Any]], left_out: dict[str, tuple[str, ...]], made: Calibration,
-           options: argparse.Namespace) -> str:
-    loads = ", ".join(f"{name} {joint.law}{'' if joint.load == 'none' else f' with {joint.load}'}"
-                      for name, joint in made.joints.items())
+def _table(
+    rows: list[dict[str, Any]],
+    left_out: dict[str, tuple[str, ...]],
+    made: Calibration,
+    options: argparse.Namespace,
+) -> str:
+    loads = ", ".join(
+        f"{name} {joint.law}{'' if joint.load == 'none' else f' with {joint.load}'}"
+        for name, joint in made.joints.items()
+    )
     ran = {name for one in (*MUJOCO, *OTHERS) for name in one.packages} | set(FUNCTIONS.values())
     versions = ", ".join(f"{name} {installed(name)}" for name in sorted(ran) if installed(name))
-    text = [f"lab6, calibrated in simulation: {loads}. Sliding: rms error relative to rms friction of the worst joint, over "
-            f"{len(_SPEEDS)} speeds from 0.01 to 1 rad/s, as the mean of both directions, in {options.postures} random postures; "
-            "the motion is given, and the drives supply gravity and the friction of the law. At rest, without gravity: 0.9 of "
-            "static friction pulls at each joint, reached within one second; motion of the worst joint in the first two seconds, "
-            f"and its mean speed later, up to {options.seconds:.0f} s (Genesis 20 s, Newton 10 s). Each joint has a rotor of "
-            f"{ARMATURE:g} kg·m². Time of a step: called from Python, one arm; for functions, per state in a batch of {_BATCH}. "
-            "All on the CPU. Goals: attach 0.1 %, MJCF 1 % for joints without load, drift below 1e-6 rad in a minute, that is "
-            "2e-8 rad/s, 0.2 ms a step.", "",
-            f"Versions: {versions}.", "",
-            "| friction by | step ms | sliding, joints without load % | joints with load % | first motion rad | drift rad/s "
-            "| µs a step |", "|---|---|---|---|---|---|---|"]
+    text = [
+        f"lab6, calibrated in simulation: {loads}. Sliding: rms error relative to rms friction of "
+        "the worst joint, over "
+        f"{len(_SPEEDS)} speeds from 0.01 to 1 rad/s, as the mean of both directions, in "
+        f"{options.postures} random postures; "
+        "the motion is given, and the drives supply gravity and the friction of the law. At rest, "
+        "without gravity: 0.9 of "
+        "static friction pulls at each joint, reached within one second; motion of the worst "
+        "joint in the first two seconds, "
+        f"and its mean speed later, up to {options.seconds:.0f} s (Genesis 20 s, Newton 10 s). "
+        "Each joint has a rotor of "
+        f"{ARMATURE:g} kg·m². Time of a step: called from Python, one arm; for functions, per "
+        f"state in a batch of {_BATCH}. "
+        "All on the CPU. Goals: attach 0.1 %, MJCF 1 % for joints without load, drift below 1e-6 "
+        "rad in a minute, that is "
+        "2e-8 rad/s, 0.2 ms a step.",
+        "",
+        f"Versions: {versions}.",
+        "",
+        "| friction by | step ms | sliding, joints without load % | joints with load % | first "
+        "motion rad | drift rad/s "
+        "| µs a step |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for row in rows:
         step, took = "-" if row["step"] is None else f"{1e3 * row['step']:g}", row["us"]
-        text.append(f"| {row['way']} | {step} | {_percent(row['without_load'])} | {_percent(row['with_load'])} "
-                    f"| {_short(row['first'])} | {_short(row['drift'])} | {took:{'.0f' if took >= 10.0 else '.2g'}} |")
+        text.append(
+            f"| {row['way']} | {step} | {_percent(row['without_load'])} | "
+            f"{_percent(row['with_load'])} "
+            f"| {_short(row['first'])} | {_short(row['drift'])} | "
+            f"{took:{'.0f' if took >= 10.0 else '.2g'}} |"
+        )
     if left_out:
-        text += ["", "Not run, as a package is not installed: "
-                 + "; ".join(f"{name} ({', '.join(missing)})" for name, missing in left_out.items()) + "."]
+        text += [
+            "",
+            "Not run, as a package is not installed: "
+            + "; ".join(f"{name} ({', '.join(missing)})" for name, missing in left_out.items())
+            + ".",
+        ]
     return "\n".join(text)
 
 

@@ -1,4 +1,6 @@
-"""Randomly spoiled runs of a small simulated arm: whether each fault is named and the other joints are unchanged."""
+"""Randomly spoiled runs of a small simulated arm: whether each fault is named and the
+other joints are unchanged.
+"""
 
 import shutil
 import tomllib
@@ -28,15 +30,18 @@ from stribeck.ident.identify import Identification, identify
 from stribeck.ident.laws.load_components import load_at
 from stribeck.ident.log.run import Run, load_run
 
-ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"        # a column that turns, a boom that it lifts
-BASES = 8               # number of recorded runs
+# a column that turns, a boom that it lifts
+ARM = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"
+BASES = 8  # number of recorded runs
 JOINTS = ("turn", "lift")
-HEAVY = "lift"                                      # the joint that feels gravity
-HARMLESS = ("rate", "gaps", "drift", "left out", "correlation", "law")      # findings that any run may have, some by chance
-ERRORS = 3.0            # allowed error of an estimate in standard errors
+HEAVY = "lift"  # the joint that feels gravity
+# findings that any run may have, some by chance
+HARMLESS = ("rate", "gaps", "drift", "left out", "correlation", "law")
+ERRORS = 3.0  # allowed error of an estimate in standard errors
 SHORT = replace(WHOLE_ARM, postures=5)
-GRAVITY = 5.6           # N·m; greatest gravity torque of this joint
-WEAK = 0.5              # torque limit of a weak drive, as a fraction of viscous friction at the highest speed
+GRAVITY = 5.6  # N·m; greatest gravity torque of this joint
+# torque limit of a weak drive, as a fraction of viscous friction at the highest speed
+WEAK = 0.5
 
 
 @dataclass(frozen=True)
@@ -64,19 +69,33 @@ class Spoiled:
     holds: Callable[[Identification], bool] = lambda result: True
 
 
-def record_base(folder: Path, seed: int, weak: bool = False, options: ConstantSpeed = SHORT) -> Path:
-    """Record a campaign of an arm with random friction and, optionally, a weak drive; return the run folder."""
+def record_base(
+    folder: Path, seed: int, weak: bool = False, options: ConstantSpeed = SHORT
+) -> Path:
+    """Record a campaign of an arm with random friction and, optionally, a weak
+    drive; return the run folder.
+    """
     rng = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     shutil.copy(ARM.with_suffix(".urdf"), folder)
     table = tomllib.loads(ARM.read_text(encoding="utf-8"))
-    table["simulation"] |= {"torque_noise": 0.1, "torque_step": 0.02, "encoder_step": 1e-5, "ripple": 0.03,
-                            "ripple_period": 0.0628, "stroke_scatter": 0.01, "bandwidth": 25.0}
+    table["simulation"] |= {
+        "torque_noise": 0.1,
+        "torque_step": 0.02,
+        "encoder_step": 1e-5,
+        "ripple": 0.03,
+        "ripple_period": 0.0628,
+        "stroke_scatter": 0.01,
+        "bandwidth": 25.0,
+    }
     for name in JOINTS:
         coulomb = float(rng.uniform(1.5, 4.0))
         truth = {"coulomb": coulomb, "viscous": coulomb * float(rng.uniform(0.3, 1.0))}
         if rng.random() < 0.5:
-            truth |= {"static": coulomb * float(rng.uniform(1.3, 1.6)), "stribeck_velocity": float(rng.uniform(0.05, 0.12))}
+            truth |= {
+                "static": coulomb * float(rng.uniform(1.3, 1.6)),
+                "stribeck_velocity": float(rng.uniform(0.05, 0.12)),
+            }
         table["simulation"]["joints"][name] = truth
     path = folder / ARM.name
     path.write_text(tomlkit.dumps(table), encoding="utf-8")
@@ -86,16 +105,31 @@ def record_base(folder: Path, seed: int, weak: bool = False, options: ConstantSp
         return drive_plan(arm, plan, folder, seed)
     lift = table["simulation"]["joints"][HEAVY]
     speed = table["joints"][HEAVY]["velocity"] * options.fastest
-    table["joints"][HEAVY]["torque"] = GRAVITY + lift.get("static", lift["coulomb"] + WEAK * lift["viscous"] * speed)
+    table["joints"][HEAVY]["torque"] = GRAVITY + lift.get(
+        "static", lift["coulomb"] + WEAK * lift["viscous"] * speed
+    )
     path.write_text(tomlkit.dumps(table), encoding="utf-8")
     return _unsupervised(load_arm(path), plan, folder, seed)
 
 
 def _unsupervised(arm: ArmFile, plan: Plan, campaign: Path, seed: int) -> Path:
-    """Record without the supervisor, which would stop an arm whose drive stays at its torque limit."""
+    """Record without the supervisor, which would stop an arm whose drive
+    stays at its torque limit.
+    """
     drive, folder = connect(arm, seed), new_run_folder(campaign, "whole-arm")
-    with RunWriter(folder, arm, load_mechanism(arm), plan.method, arm.driver.rate, drive.resolution, plan_table(plan),
-                   seed) as writer, drive:
+    with (
+        RunWriter(
+            folder,
+            arm,
+            load_mechanism(arm),
+            plan.method,
+            arm.driver.rate,
+            drive.resolution,
+            plan_table(plan),
+            seed,
+        ) as writer,
+        drive,
+    ):
         drive.enable()
         follow(drive, plan, writer)
     return folder
@@ -115,7 +149,11 @@ def changed(run: Run, **signals: np.ndarray) -> Run:
 
 def _some(rng: np.random.Generator) -> list[str]:
     """Choose one joint or both at random."""
-    return [name for name, spoiled in zip(JOINTS, rng.permutation([True, rng.random() < 0.5]), strict=True) if spoiled]
+    return [
+        name
+        for name, spoiled in zip(JOINTS, rng.permutation([True, rng.random() < 0.5]), strict=True)
+        if spoiled
+    ]
 
 
 def _one(rng: np.random.Generator) -> tuple[int, str]:
@@ -125,9 +163,15 @@ def _one(rng: np.random.Generator) -> tuple[int, str]:
 
 def _trips(run: Run) -> list[np.ndarray]:
     """Rows of the planned round trips: forward, backward, and between."""
-    pairs = [(segment["mirror_of"], segment["id"]) for segment in run.record["plan"]["segments"]
-             if segment.get("mirror_of") is not None]
-    rows = [(np.flatnonzero(run.segment == there), np.flatnonzero(run.segment == back)) for there, back in pairs]
+    pairs = [
+        (segment["mirror_of"], segment["id"])
+        for segment in run.record["plan"]["segments"]
+        if segment.get("mirror_of") is not None
+    ]
+    rows = [
+        (np.flatnonzero(run.segment == there), np.flatnonzero(run.segment == back))
+        for there, back in pairs
+    ]
     return [np.arange(there[0], back[-1] + 1) for there, back in rows if len(there) and len(back)]
 
 
@@ -155,7 +199,11 @@ def clipped(run: Run, rng: np.random.Generator) -> Spoiled:
     limit = float(np.quantile(np.abs(tau[:, j]), 1.0 - rng.uniform(0.01, 0.1)))
     tau[:, j] = np.clip(tau[:, j], -limit, limit)
     joints = {**run.arm.joints, name: replace(run.arm.joint(name), torque=limit)}
-    return Spoiled(replace(changed(run, tau=tau), arm=replace(run.arm, joints=joints)), {(name, "saturation")}, {name})
+    return Spoiled(
+        replace(changed(run, tau=tau), arm=replace(run.arm, joints=joints)),
+        {(name, "saturation")},
+        {name},
+    )
 
 
 def weak(run: Run, rng: np.random.Generator) -> Spoiled:
@@ -167,14 +215,23 @@ def wrong_sign(run: Run, rng: np.random.Generator) -> Spoiled:
     """Reverse the torque of one joint or both."""
     names, tau = _some(rng), run.signals["tau"].copy()
     tau[:, [JOINTS.index(name) for name in names]] *= -1.0
-    return Spoiled(changed(run, tau=tau), {(name, "not calibrated") for name in names}, set(names),
-                   dict.fromkeys(names, "torque opposes motion"))
+    return Spoiled(
+        changed(run, tau=tau),
+        {(name, "not calibrated") for name in names},
+        set(names),
+        dict.fromkeys(names, "torque opposes motion"),
+    )
 
 
 def amperes(run: Run, rng: np.random.Generator) -> Spoiled:
-    """Convert torques to motor currents, 5 to 100 N·m per ampere; a joint with gravity torque shows the wrong scale."""
-    return Spoiled(changed(run, tau=run.signals["tau"] / rng.uniform(5.0, 100.0, len(JOINTS))), {(HEAVY, "torque unit")},
-                   set(JOINTS))
+    """Convert torques to motor currents, 5 to 100 N·m per ampere; a joint with gravity
+    torque shows the wrong scale.
+    """
+    return Spoiled(
+        changed(run, tau=run.signals["tau"] / rng.uniform(5.0, 100.0, len(JOINTS))),
+        {(HEAVY, "torque unit")},
+        set(JOINTS),
+    )
 
 
 def repeated(run: Run, rng: np.random.Generator) -> Spoiled:
@@ -196,14 +253,16 @@ def frozen(run: Run, rng: np.random.Generator) -> Spoiled:
     first = rows[0] + int(rng.uniform(0.1, 0.25) * len(rows))
     signals = {key: run.signals[key].copy() for key in ("q", "tau")}
     for values in signals.values():
-        values[first:first + stood, j] = values[first, j]
+        values[first : first + stood, j] = values[first, j]
     return Spoiled(changed(run, **signals), {(name, "repeated samples")})
 
 
 def delayed(run: Run, rng: np.random.Generator) -> Spoiled:
     """Delay a torque by 5 to 20 ms."""
     late = int(rng.integers(1, 5))
-    tau = np.concatenate([np.repeat(run.signals["tau"][:1], late, axis=0), run.signals["tau"][:-late]])
+    tau = np.concatenate(
+        [np.repeat(run.signals["tau"][:1], late, axis=0), run.signals["tau"][:-late]]
+    )
     delay = late * float(np.median(np.diff(run.t)))
 
     def told(result: Identification) -> bool:
@@ -234,20 +293,39 @@ def gaps(run: Run, rng: np.random.Generator) -> Spoiled:
     """Make one to six gaps of 50 ms to 1 s in the log."""
     keep = np.ones(len(run.t), dtype=bool)
     for start in rng.integers(1, len(run.t) - 201, rng.integers(1, 7)):
-        keep[start:start + rng.integers(10, 201)] = False
+        keep[start : start + rng.integers(10, 201)] = False
     count = int(np.sum(np.diff(np.flatnonzero(keep)) > 1))
-    lossy = replace(run, t=run.t[keep], segment=run.segment[keep], signals={key: values[keep]
-                                                                          for key, values in run.signals.items()})
-    return Spoiled(lossy, holds=lambda result: any(f"{count} gap(s)" in finding.text for finding in result.findings))
+    lossy = replace(
+        run,
+        t=run.t[keep],
+        segment=run.segment[keep],
+        signals={key: values[keep] for key, values in run.signals.items()},
+    )
+    return Spoiled(
+        lossy,
+        holds=lambda result: any(f"{count} gap(s)" in finding.text for finding in result.findings),
+    )
 
 
 def one_way(run: Run, rng: np.random.Generator) -> Spoiled:
     """Keep forward strokes only: the log was switched off during backward strokes."""
-    back = [segment["id"] for segment in run.record["plan"]["segments"] if segment.get("mirror_of") is not None]
+    back = [
+        segment["id"]
+        for segment in run.record["plan"]["segments"]
+        if segment.get("mirror_of") is not None
+    ]
     keep = ~np.isin(run.segment, back)
-    lossy = replace(run, t=run.t[keep], segment=run.segment[keep], signals={key: values[keep]
-                                                                          for key, values in run.signals.items()})
-    return Spoiled(lossy, refused=dict.fromkeys(JOINTS, "no return stroke at the same position and speed"), wrong=set(JOINTS))
+    lossy = replace(
+        run,
+        t=run.t[keep],
+        segment=run.segment[keep],
+        signals={key: values[keep] for key, values in run.signals.items()},
+    )
+    return Spoiled(
+        lossy,
+        refused=dict.fromkeys(JOINTS, "no return stroke at the same position and speed"),
+        wrong=set(JOINTS),
+    )
 
 
 SCENARIOS: dict[str, tuple[Callable[[Run, np.random.Generator], Spoiled], str]] = {
@@ -274,7 +352,11 @@ def judge(name: str, folder: Path, seed: int) -> str:
     try:
         result = identify([case.run])
     except FitError as error:
-        return "" if all(case.refused.get(joint, "nothing") in str(error) for joint in JOINTS) else f"refused: {error}"
+        return (
+            ""
+            if all(case.refused.get(joint, "nothing") in str(error) for joint in JOINTS)
+            else f"refused: {error}"
+        )
     told = {(finding.joint, finding.kind): finding.text for finding in result.findings}
     before = {(finding.joint, finding.kind) for finding in clean.findings}
     for joint, reason in case.refused.items():
@@ -283,7 +365,9 @@ def judge(name: str, folder: Path, seed: int) -> str:
     if missing := case.said - set(told):
         return f"missing findings: {missing}"
     blamed = {joint for joint, _ in case.said} | case.wrong
-    if invented := [key for key in told if key not in before and key[0] not in blamed and key[1] not in HARMLESS]:
+    if invented := [
+        key for key in told if key not in before and key[0] not in blamed and key[1] not in HARMLESS
+    ]:
         return f"unexpected findings: {invented}"
     for joint in set(JOINTS) - case.wrong:
         if joint not in result.joints:
@@ -294,7 +378,9 @@ def judge(name: str, folder: Path, seed: int) -> str:
 
 
 def moved(clean: Identification, result: Identification, joint: str) -> float:
-    """Rms change of a joint's friction at the points of the unspoiled run, in half widths of the 95 % band."""
+    """Rms change of a joint's friction at the points of the unspoiled run, in
+    half widths of the 95 % band.
+    """
     points = clean.joints[joint].points
     was, now = clean.joints[joint].fit, result.joints[joint].fit
     speed = points["speed"].to_numpy(dtype=float)
@@ -311,26 +397,49 @@ def trial(of: tuple[str, Path, int]) -> list[dict[str, Any]]:
 def record_bases(pool: Executor, folder: Path, first: int) -> tuple[list[Path], list[Path]]:
     """Run folders of arms with strong drives, and of arms with a weak drive."""
     kinds = [False] * BASES + [True] * BASES
-    paths = list(pool.map(record_base, (folder / str(k) for k in range(len(kinds))), range(first, first + len(kinds)), kinds))
+    paths = list(
+        pool.map(
+            record_base,
+            (folder / str(k) for k in range(len(kinds))),
+            range(first, first + len(kinds)),
+            kinds,
+        )
+    )
     return paths[:BASES], paths[BASES:]
 
 
 def trials(folder: Path, pool: Executor, count: int, first: int) -> pd.DataFrame:
-    """Run the trials of every scenario, `count` times or once for each simulated run; return the faults, empty if right."""
+    """Run the trials of every scenario, `count` times or once for each simulated run; return
+    the faults, empty if right.
+    """
     strong, feeble = record_bases(pool, folder, first)
-    cases = [(name, path, first + k) for name, (spoil, _) in SCENARIOS.items()
-             for k, path in (enumerate(feeble) if spoil is weak else ((k, strong[k % BASES]) for k in range(count)))]
+    cases = [
+        (name, path, first + k)
+        for name, (spoil, _) in SCENARIOS.items()
+        for k, path in (
+            enumerate(feeble) if spoil is weak else ((k, strong[k % BASES]) for k in range(count))
+        )
+    ]
     return pd.DataFrame([row for rows in pool.map(trial, cases, chunksize=5) for row in rows])
 
 
 def table(found: pd.DataFrame) -> str:
     """Return the table of trials."""
-    rows = [f"{BASES} recorded runs of two joints with random friction are spoiled at random. A trial is right if the fault is "
-            "named with its joint or refused, if there is no finding that the unspoiled run lacks, and if the friction of "
-            "every joint with a correct torque stays within the 95 % band of the unspoiled run (rms over the points). Goal: at "
-            "least 98 %.", "",
-            "| scenario | right is | cases | right |", "|---|---|---|---|"]
+    rows = [
+        f"{BASES} recorded runs of two joints with random friction are spoiled at random. A trial "
+        "is right if the fault is "
+        "named with its joint or refused, if there is no finding that the unspoiled run lacks, "
+        "and if the friction of "
+        "every joint with a correct torque stays within the 95 % band of the unspoiled run (rms "
+        "over the points). Goal: at "
+        "least 98 %.",
+        "",
+        "| scenario | right is | cases | right |",
+        "|---|---|---|---|",
+    ]
     for name, (_, right) in SCENARIOS.items():
         own = found[found["scenario"] == name]
-        rows.append(f"| {name} | {right} | {len(own)} | {100 * (own['wrong'] == '').mean():.1f} % |")
+        rows.append(
+            f"| {name} | {right} | {len(own)} | {100 * (own['wrong'] == '').mean():.1f} % |"
+        )
     return "\n".join(rows)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-STARTS = {"stribeck --help": ("from stribeck.experiments.cli.entry import main; main()", "--help"),
-          "import stribeck": ("import stribeck",),
-          "pass": ("pass",)}        # Python alone
+STARTS = {
+    "stribeck --help": ("from stribeck.experiments.cli.entry import main; main()", "--help"),
+    "import stribeck": ("import stribeck",),
+    "pass": ("pass",),
+}  # Python alone
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +23,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Start each program several times, after one warm-up."""
     seconds = {name: _seconds(code, options.runs) for name, code in STARTS.items()}
-    rows = [f"| `{name}` | {np.median(taken):.2f} ({max(taken):.2f}) |" for name, taken in seconds.items()]
-    return {"s": seconds}, "\n".join([f"| start | s, median (largest) of {options.runs} |", "|---|---|", *rows])
+    rows = [
+        f"| `{name}` | {np.median(taken):.2f} ({max(taken):.2f}) |"
+        for name, taken in seconds.items()
+    ]
+    return {"s": seconds}, "\n".join(
+        [f"| start | s, median (largest) of {options.runs} |", "|---|---|", *rows]
+    )
 
 
 def _seconds(code: tuple[str, ...], runs: int) -> list[float]:

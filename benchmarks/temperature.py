@@ -1,4 +1,6 @@
-"""Friction over temperature from one warm-up, and over self-heating without a sensor: errors, coverage, and false claims."""
+"""Friction over temperature from one warm-up, and over self-heating without a sensor: errors,
+coverage, and false claims.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -29,8 +31,11 @@ from stribeck.ident.temperature.fit_temperature import fit_temperature
 from stribeck.ident.temperature.temperature_result import TemperatureResult
 
 KINDS = (*SENSED, *HEATED, *UNHEATED)
-_SPEEDS, _LOADS = (grid.ravel() for grid in np.meshgrid(np.geomspace(0.02, 1.5, 50), np.linspace(LOADS[0], LOADS[-1], 5)))
-_AT = 30.0, 50.0        # °C
+_SPEEDS, _LOADS = (
+    grid.ravel()
+    for grid in np.meshgrid(np.geomspace(0.02, 1.5, 50), np.linspace(LOADS[0], LOADS[-1], 5))
+)
+_AT = 30.0, 50.0  # °C
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,14 +43,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", type=int, default=100, help="number of joints of each kind")
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases; stored cases are not judged again")
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        help="JSON lines file that stores judged cases; stored cases are not judged again",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Fit and judge all cases."""
-    cases = [(kind, seed) for seed in range(options.first, options.first + options.cases) for kind in KINDS]
+    cases = [
+        (kind, seed)
+        for seed in range(options.first, options.first + options.cases)
+        for kind in KINDS
+    ]
     judged = judged_cases(cases, judge, options.jobs, options.kept)
-    of = {kind: [one for (own, _), one in zip(cases, judged, strict=True) if own == kind] for kind in KINDS}
+    of = {
+        kind: [one for (own, _), one in zip(cases, judged, strict=True) if own == kind]
+        for kind in KINDS
+    }
     sensed = [_summary(kind, of[kind]) for kind in SENSED]
     heated = [_heated_summary(kind, of[kind]) for kind in (*HEATED, *UNHEATED)]
     return {"kinds": sensed, "heated": heated}, _table(sensed, heated)
@@ -61,8 +77,14 @@ def judge(of: tuple[str, int]) -> dict[str, Any]:
 def _judge_sensed(kind: str, rng: np.random.Generator) -> dict[str, Any]:
     joint = WarmingJoint.drawn(kind, rng)
     speed, friction, temperature, load = warm_up(joint, rng)
-    found, plain = fit_temperature(speed, friction, temperature, load=load), fit_friction(speed, friction, load, loss="squares")
-    out: dict[str, Any] = {"claimed": found.choice.claimed, "laws": [found.law, found.coulomb, found.viscous]}
+    found, plain = (
+        fit_temperature(speed, friction, temperature, load=load),
+        fit_friction(speed, friction, load, loss="squares"),
+    )
+    out: dict[str, Any] = {
+        "claimed": found.choice.claimed,
+        "laws": [found.law, found.coulomb, found.viscous],
+    }
     for at in _AT:
         true = joint.friction(_SPEEDS, at, _LOADS)
         error, band = found.predict(_SPEEDS, at, _LOADS) - true, found.band(_SPEEDS, at, _LOADS)
@@ -81,24 +103,39 @@ def _judge_heated(kind: str, rng: np.random.Generator) -> dict[str, Any]:
     start, speed, friction, load, moves = heat_rest_heat(joint, rng)
     motion = np.append(start, start[-1] + DURATION), np.append(speed, 0.0)
     try:
-        found = fit_self_heating(speed[moves], friction[moves], start[moves] + 0.5 * DURATION, motion, load=load[moves])
+        found = fit_self_heating(
+            speed[moves], friction[moves], start[moves] + 0.5 * DURATION, motion, load=load[moves]
+        )
     except FitError as refusal:
         return {"claimed": False, "why": str(refusal).split(";")[0][:60]}
     assert found.heating is not None
     rate, duration, pressed = another_motion(rng)
-    true, plain = joint.driven(rate, duration, pressed), fit_friction(speed[moves], friction[moves], load[moves], loss="squares")
+    true, plain = (
+        joint.driven(rate, duration, pressed),
+        fit_friction(speed[moves], friction[moves], load[moves], loss="squares"),
+    )
     state = _states(found, rate, duration, pressed)
     error = (found.predict(rate, state, pressed) - true)[rate > 0.0]
     without = (plain.predict(rate, pressed) - true)[rate > 0.0]
-    return {"claimed": True, "bodies": len(found.heating.times), "laws": [found.law, found.coulomb, found.viscous],
-            "time": float(found.heating.times[0] / joint.times[0]), "ratio": _relative(error, without),
-            "error": _relative(error, true[rate > 0.0]),
-            "held": float(np.mean(np.abs(error) <= found.band(rate, state, pressed)[rate > 0.0])),
-            "time_held": (_inside(found, float(joint.times[0])) if len(found.heating.times) == np.count_nonzero(joint.shares)
-                          else None)}
+    return {
+        "claimed": True,
+        "bodies": len(found.heating.times),
+        "laws": [found.law, found.coulomb, found.viscous],
+        "time": float(found.heating.times[0] / joint.times[0]),
+        "ratio": _relative(error, without),
+        "error": _relative(error, true[rate > 0.0]),
+        "held": float(np.mean(np.abs(error) <= found.band(rate, state, pressed)[rate > 0.0])),
+        "time_held": (
+            _inside(found, float(joint.times[0]))
+            if len(found.heating.times) == np.count_nonzero(joint.shares)
+            else None
+        ),
+    }
 
 
-def _states(found: TemperatureResult, speed: np.ndarray, duration: np.ndarray, load: np.ndarray) -> np.ndarray:
+def _states(
+    found: TemperatureResult, speed: np.ndarray, duration: np.ndarray, load: np.ndarray
+) -> np.ndarray:
     """States in the middle of intervals of constant speed, as a controller would follow them."""
     heating = found.heating
     assert heating is not None
@@ -114,7 +151,9 @@ def _states(found: TemperatureResult, speed: np.ndarray, duration: np.ndarray, l
 
 def _inside(found: TemperatureResult, time: float) -> bool:
     entry = found.parameters["time_constant"]
-    return bool(entry.low is not None and entry.high is not None and entry.low <= time <= entry.high)
+    return bool(
+        entry.low is not None and entry.high is not None and entry.low <= time <= entry.high
+    )
 
 
 def _relative(error: np.ndarray, true: np.ndarray) -> float:
@@ -130,51 +169,113 @@ def _percent(found: Sequence[dict[str, Any]], key: str, quantile: float | None =
 
 
 def _summary(kind: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return {"kind": kind, "joints": len(found), "claimed": _percent(found, "claimed"),
-            **{f"{name}_{at:g}": value for at in _AT for name, value in (
-                ("median", _percent(found, f"error_{at:g}", 0.5)), ("high", _percent(found, f"error_{at:g}", 0.95)),
-                ("band", _percent(found, f"band_{at:g}", 0.5)), ("held", _percent(found, f"held_{at:g}")))},
-            "ratio": _percent(found, "ratio", 0.5) / 100.0, "worst": _percent(found, "ratio", 1.0) / 100.0}
+    return {
+        "kind": kind,
+        "joints": len(found),
+        "claimed": _percent(found, "claimed"),
+        **{
+            f"{name}_{at:g}": value
+            for at in _AT
+            for name, value in (
+                ("median", _percent(found, f"error_{at:g}", 0.5)),
+                ("high", _percent(found, f"error_{at:g}", 0.95)),
+                ("band", _percent(found, f"band_{at:g}", 0.5)),
+                ("held", _percent(found, f"held_{at:g}")),
+            )
+        },
+        "ratio": _percent(found, "ratio", 0.5) / 100.0,
+        "worst": _percent(found, "ratio", 1.0) / 100.0,
+    }
 
 
 def _heated_summary(kind: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     claimed = [one for one in found if one["claimed"]]
-    return {"kind": kind, "joints": len(found), "claimed": _percent(found, "claimed"),
-            "second": 100.0 * float(np.mean([one["bodies"] == 2 for one in claimed])) if claimed else float("nan"),
-            "median": _percent(claimed, "error", 0.5), "high": _percent(claimed, "error", 0.95),
-            "held": _percent(claimed, "held"), "time_held": _percent(claimed, "time_held"),
-            "ratio": _percent(claimed, "ratio", 0.5) / 100.0, "worst": _percent(claimed, "ratio", 1.0) / 100.0}
+    return {
+        "kind": kind,
+        "joints": len(found),
+        "claimed": _percent(found, "claimed"),
+        "second": 100.0 * float(np.mean([one["bodies"] == 2 for one in claimed]))
+        if claimed
+        else float("nan"),
+        "median": _percent(claimed, "error", 0.5),
+        "high": _percent(claimed, "error", 0.95),
+        "held": _percent(claimed, "held"),
+        "time_held": _percent(claimed, "time_held"),
+        "ratio": _percent(claimed, "ratio", 0.5) / 100.0,
+        "worst": _percent(claimed, "ratio", 1.0) / 100.0,
+    }
 
 
 def _table(sensed: Sequence[dict[str, Any]], heated: Sequence[dict[str, Any]]) -> str:
     """Return the page."""
-    text = ["Joints with Stribeck effect and friction that grows with the load (`benchmarks/temperature_truth.py`, coefficients "
-            "of our own); friction levels scatter by 0.5 %, noise of 0.02 N·m. All laws compete.", "",
-            "## With a sensor", "",
-            "One warm-up from 20 to 40 °C: 144 round trips at 12 interleaved speeds from 0.02 to 1.5 rad/s and 6 loads. Viscous "
-            "friction falls along a line, an exponential decay to a floor, or a parabola, while the dry part falls by 0.1 to "
-            "0.6 % per K. The law of Bittencourt's kind is none of those that compete: static friction and the Stribeck velocity "
-            "grow with temperature, and the load has an exponential in speed of its own. `fit_temperature(..., load=load)`. "
-            "Errors: rms over 50 speeds and 5 loads, relative to rms friction, median and 95 % quantile of joints. Covered: "
-            "share of these states whose true friction is inside the band. Ratio: error over 20 to 40 °C relative to a law "
-            "without temperature, median and worst. Goals: 3 % at 30 °C, 5 % and covered at 50 °C, ratio at most 0.25.", "",
-            "| truth | joints | claimed % | error at 30 °C % | covered % | error at 50 °C % | covered % | half width at 50 °C % "
-            "| ratio |", "|---|---|---|---|---|---|---|---|---|"]
-    text += [f"| {row['kind']} | {row['joints']} | {row['claimed']:.1f} | {row['median_30']:.2f}, {row['high_30']:.2f} | "
-             f"{row['held_30']:.1f} | {row['median_50']:.1f}, {row['high_50']:.1f} | {row['held_50']:.1f} | "
-             f"{row['band_50']:.1f} | {row['ratio']:.3f}, {row['worst']:.3f} |" for row in sensed]
-    text += ["", "## Without a sensor", "",
-             "The same joints, heated by their friction and cooled by the surroundings, with a time constant of 200 to 700 s, "
-             "or by two bodies, one of 60 to 150 s and one that is 5 to 8 times slower. 72 round trips of 10 s heat, 10 min of "
-             "rest, 72 round trips. "
-             "`fit_self_heating(..., load=load)`. Errors are those of another motion from a cold start: 10 min at 0.6 rad/s, "
-             "5 min of rest, 50 strokes at other speeds, the state followed with the fitted friction. Second: share of the "
-             "claimed joints with a second time constant. Time constant covered: of the joints with as many time constants as "
-             "the truth. The rows without heating are claims that would be false: constant friction, friction "
-             "that drifts along a line by 3 to 10 %, and running-in (an exponential decay by 5 to 15 %).", "",
-             "| truth | joints | claimed % | second % | error % | covered % | time constant covered % | ratio |",
-             "|---|---|---|---|---|---|---|---|"]
-    text += [f"| {row['kind']} | {row['joints']} | {row['claimed']:.1f} | " + (
-        f"{row['second']:.0f} | {row['median']:.2f}, {row['high']:.2f} | {row['held']:.1f} | {row['time_held']:.0f} | "
-        f"{row['ratio']:.3f}, {row['worst']:.3f} |" if row["claimed"] else "- | - | - | - | - |") for row in heated]
+    text = [
+        "Joints with Stribeck effect and friction that grows with the load "
+        "(`benchmarks/temperature_truth.py`, coefficients "
+        "of our own); friction levels scatter by 0.5 %, noise of 0.02 N·m. All laws compete.",
+        "",
+        "## With a sensor",
+        "",
+        "One warm-up from 20 to 40 °C: 144 round trips at 12 interleaved speeds from 0.02 to 1.5 "
+        "rad/s and 6 loads. Viscous "
+        "friction falls along a line, an exponential decay to a floor, or a parabola, while the "
+        "dry part falls by 0.1 to "
+        "0.6 % per K. The law of Bittencourt's kind is none of those that compete: static "
+        "friction and the Stribeck velocity "
+        "grow with temperature, and the load has an exponential in speed of its own. "
+        "`fit_temperature(..., load=load)`. "
+        "Errors: rms over 50 speeds and 5 loads, relative to rms friction, median and 95 % "
+        "quantile of joints. Covered: "
+        "share of these states whose true friction is inside the band. Ratio: error over 20 to 40 "
+        "°C relative to a law "
+        "without temperature, median and worst. Goals: 3 % at 30 °C, 5 % and covered at 50 °C, "
+        "ratio at most 0.25.",
+        "",
+        "| truth | joints | claimed % | error at 30 °C % | covered % | error at 50 °C % | covered "
+        "% | half width at 50 °C % "
+        "| ratio |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    text += [
+        f"| {row['kind']} | {row['joints']} | {row['claimed']:.1f} | {row['median_30']:.2f}, "
+        f"{row['high_30']:.2f} | "
+        f"{row['held_30']:.1f} | {row['median_50']:.1f}, {row['high_50']:.1f} | "
+        f"{row['held_50']:.1f} | "
+        f"{row['band_50']:.1f} | {row['ratio']:.3f}, {row['worst']:.3f} |"
+        for row in sensed
+    ]
+    text += [
+        "",
+        "## Without a sensor",
+        "",
+        "The same joints, heated by their friction and cooled by the surroundings, with a time "
+        "constant of 200 to 700 s, "
+        "or by two bodies, one of 60 to 150 s and one that is 5 to 8 times slower. 72 round trips "
+        "of 10 s heat, 10 min of "
+        "rest, 72 round trips. "
+        "`fit_self_heating(..., load=load)`. Errors are those of another motion from a cold "
+        "start: 10 min at 0.6 rad/s, "
+        "5 min of rest, 50 strokes at other speeds, the state followed with the fitted friction. "
+        "Second: share of the "
+        "claimed joints with a second time constant. Time constant covered: of the joints with as "
+        "many time constants as "
+        "the truth. The rows without heating are claims that would be false: constant friction, "
+        "friction "
+        "that drifts along a line by 3 to 10 %, and running-in (an exponential decay by 5 to 15 "
+        "%).",
+        "",
+        "| truth | joints | claimed % | second % | error % | covered % | time constant covered % "
+        "| ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    text += [
+        f"| {row['kind']} | {row['joints']} | {row['claimed']:.1f} | "
+        + (
+            f"{row['second']:.0f} | {row['median']:.2f}, {row['high']:.2f} | {row['held']:.1f} | "
+            f"{row['time_held']:.0f} | "
+            f"{row['ratio']:.3f}, {row['worst']:.3f} |"
+            if row["claimed"]
+            else "- | - | - | - | - |"
+        )
+        for row in heated
+    ]
     return "\n".join(text)

@@ -1,12 +1,13 @@
 r"""Equations of the planar 3-PRR of P2, independent of stribeck's model layer.
 
-Coordinates are positions x of the sliders, angles of the links, and the platform's pose. The constraints of the links
+Coordinates are positions x of the sliders, angles of the links, and the platform's pose.
+The constraints of the links
 
 .. math:: x_i + L_i \cos a_i = x + (R(\theta)\, b_i)_x, \qquad L_i \sin a_i = y + (R(\theta)\, b_i)_y
 
-give the forces :math:`\lambda` of the platform's pins from the motion. Newton's law for each link then gives the forces of the
-lower pins, which give the normal forces of the sliders. Friction of the pins changes all these forces, so they are iterated
-(fixed point).
+give the forces :math:`\lambda` of the platform's pins from the motion. Newton's law for each link
+then gives the forces of the lower pins, which give the normal forces of the sliders. Friction of
+the pins changes all these forces, so they are iterated (fixed point).
 
 References
 ----------
@@ -26,13 +27,15 @@ _LENGTH, _SIDE = np.array([0.40, 0.42, 0.40]), np.array([-1.0, -1.0, 1.0])
 
 @dataclass(frozen=True)
 class Slider:
-    """Friction of the sliders (by normal force, with Stribeck exponent 1) and of the lower pins (by pin force)."""
+    """Friction of the sliders (by normal force, with Stribeck exponent 1) and of the
+    lower pins (by pin force).
+    """
 
     coulomb: float = 0.08
     static: float = 0.12
     velocity: float = 0.02
     viscous: float = 15.0
-    pin: float = 0.0            # friction coefficient times radius [m]
+    pin: float = 0.0  # friction coefficient times radius [m]
     bending_arm: float = 0.05
 
 
@@ -48,7 +51,8 @@ class ThreePRR:
     platform_com: Array = field(default_factory=lambda: np.array([0.01, 0.02]))
 
     def forces(self, pose: Array, rate: Array, gain: Array, friction: Slider) -> tuple[Array, ...]:
-        """Forces of the drives, and positions, velocities and accelerations of the sliders, shape (N, 3) each.
+        """Forces of the drives, and positions, velocities and accelerations of the
+        sliders, shape (N, 3) each.
 
         Parameters
         ----------
@@ -57,12 +61,17 @@ class ThreePRR:
         friction : Slider
         """
         turn = _turned(pose[:, 2])
-        arm = turn @ _PLATFORM.T                                        # (N, 2, 3)
+        arm = turn @ _PLATFORM.T  # (N, 2, 3)
         point = pose[:, :2, None] + arm
         speed = rate[:, :2, None] + rate[:, 2, None, None] * (_CROSS @ arm)
-        pull = gain[:, :2, None] + gain[:, 2, None, None] * (_CROSS @ arm) - rate[:, 2, None, None]**2 * arm
+        pull = (
+            gain[:, :2, None]
+            + gain[:, 2, None, None] * (_CROSS @ arm)
+            - rate[:, 2, None, None] ** 2 * arm
+        )
         height = point[:, 1]
-        across = _SIDE * np.sqrt(_LENGTH**2 - height**2)                # distance of a slider from the platform's pin
+        # distance of a slider from the platform's pin
+        across = _SIDE * np.sqrt(_LENGTH**2 - height**2)
         x = point[:, 0] + across
         sine, cosine = height / _LENGTH, -across / _LENGTH
         spin = speed[:, 1] / (_LENGTH * cosine)
@@ -70,39 +79,67 @@ class ThreePRR:
         more = (pull[:, 1] + _LENGTH * sine * spin**2) / (_LENGTH * cosine)
         ddx = pull[:, 0] + _LENGTH * (sine * more + cosine * spin**2)
 
-        along = np.stack((cosine, sine), axis=1)                        # (N, 2, 3), from slider to platform
+        # (N, 2, 3), from slider to platform
+        along = np.stack((cosine, sine), axis=1)
         normal = np.stack((-sine, cosine), axis=1)
         reach = self.middles * _LENGTH
         of_slider = np.stack((ddx, np.zeros_like(ddx)), axis=1)
-        of_com = of_slider + reach * (more[:, None] * normal - spin[:, None]**2 * along)
+        of_com = of_slider + reach * (more[:, None] * normal - spin[:, None] ** 2 * along)
         weight = np.array([0.0, _GRAVITY])[:, None]
         inertia = self.links * _LENGTH**2 / 12.0
         com = np.einsum("nab,b->na", turn, self.platform_com)
-        of_platform = gain[:, :2] + gain[:, 2:] * (com @ _CROSS.T) - rate[:, 2:]**2 * com
-        needed = np.column_stack((self.platform * (of_platform + np.array([0.0, _GRAVITY])), self.platform_inertia * gain[:, 2]))
+        of_platform = gain[:, :2] + gain[:, 2:] * (com @ _CROSS.T) - rate[:, 2:] ** 2 * com
+        needed = np.column_stack(
+            (
+                self.platform * (of_platform + np.array([0.0, _GRAVITY])),
+                self.platform_inertia * gain[:, 2],
+            )
+        )
 
-        resists = np.zeros_like(dx)                                     # moment of a lower pin on its link
+        # moment of a lower pin on its link
+        resists = np.zeros_like(dx)
         for _ in range(_TURNS):
-            # each link: moments about its slider give the pin's force across it; the platform's balance that along it
-            moment = inertia * more + self.links * reach * np.sum(normal * (of_com + weight), axis=1) - resists
-            across_link = -moment / _LENGTH                             # force on the platform along `normal`
+            # each link: moments about its slider give the pin's force across it; the
+            # platform's balance that along it
+            moment = (
+                inertia * more
+                + self.links * reach * np.sum(normal * (of_com + weight), axis=1)
+                - resists
+            )
+            # force on the platform along `normal`
+            across_link = -moment / _LENGTH
             columns = np.concatenate((along, _moments(arm, along, com)[:, None]), axis=1)
-            rest = needed - np.column_stack((np.einsum("nai,ni->na", normal, across_link),
-                                             np.einsum("ni,ni->n", _moments(arm, normal, com), across_link)))
+            rest = needed - np.column_stack(
+                (
+                    np.einsum("nai,ni->na", normal, across_link),
+                    np.einsum("ni,ni->n", _moments(arm, normal, com), across_link),
+                )
+            )
             pushes = np.linalg.solve(columns, rest[..., None])[..., 0]
             on_platform = along * pushes[:, None] + normal * across_link[:, None]
-            on_link = self.links * (of_com + weight) + on_platform      # by the lower pin
-            before, resists = resists, -friction.pin * np.hypot(on_link[:, 0], on_link[:, 1]) * np.sign(spin)
+            on_link = self.links * (of_com + weight) + on_platform  # by the lower pin
+            before, resists = (
+                resists,
+                -friction.pin * np.hypot(on_link[:, 0], on_link[:, 1]) * np.sign(spin),
+            )
             if np.abs(resists - before).max() < 1e-14:
                 break
-        load = np.abs(self.sliders * _GRAVITY + on_link[:, 1]) + np.abs(resists) / friction.bending_arm
-        level = friction.coulomb + (friction.static - friction.coulomb) * np.exp(-np.abs(dx) / friction.velocity)
-        drives = self.sliders * ddx + on_link[:, 0] + level * load * np.sign(dx) + friction.viscous * dx
+        load = (
+            np.abs(self.sliders * _GRAVITY + on_link[:, 1]) + np.abs(resists) / friction.bending_arm
+        )
+        level = friction.coulomb + (friction.static - friction.coulomb) * np.exp(
+            -np.abs(dx) / friction.velocity
+        )
+        drives = (
+            self.sliders * ddx + on_link[:, 0] + level * load * np.sign(dx) + friction.viscous * dx
+        )
         return drives, x, dx, ddx
 
 
 def _turned(angle: Array) -> Array:
-    return np.moveaxis(np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]), -1, 0)
+    return np.moveaxis(
+        np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]), -1, 0
+    )
 
 
 def _moments(arm: Array, force: Array, com: Array) -> Array:

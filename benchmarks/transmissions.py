@@ -1,6 +1,8 @@
-"""Arms whose wrist motors move several joints: separation of motor friction and joint friction, and error of their sum.
+"""Arms whose wrist motors move several joints: separation of motor friction and joint
+friction, and error of their sum.
 
-lab6 has other wrists and motors with random friction. The simulated arm drives its default plan, and the run is calibrated.
+lab6 has other wrists and motors with random friction. The simulated arm drives its default plan,
+and the run is calibrated.
 """
 
 import argparse
@@ -29,9 +31,11 @@ from stribeck.ident.log.run import Run, load_run
 WRISTS: dict[str, dict[str, dict[str, float]]] = {
     "motor 6 carried by axis 5": {"j6": {"j5": 1.0}},
     "the same, half a turn": {"j6": {"j5": -0.5}},
-    "differential": {"j5": {"j5": 1.0, "j6": 1.0}, "j6": {"j5": 1.0, "j6": -1.0}}}
-_STATES = 2000          # number of random states with all joints moving at which friction is compared
-_SLOWEST, _FASTEST = 0.02, 1.0      # rad/s
+    "differential": {"j5": {"j5": 1.0, "j6": 1.0}, "j6": {"j5": 1.0, "j6": -1.0}},
+}
+# number of random states with all joints moving at which friction is compared
+_STATES = 2000
+_SLOWEST, _FASTEST = 0.02, 1.0  # rad/s
 _LAW = ("coulomb", "static", "viscous", "stribeck_velocity")
 
 
@@ -44,40 +48,73 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Drive the plans, fit and judge the runs, and return the table."""
-    cases = [(wrist, seed) for wrist in WRISTS for seed in range(options.first, options.first + options.cases)]
+    cases = [
+        (wrist, seed)
+        for wrist in WRISTS
+        for seed in range(options.first, options.first + options.cases)
+    ]
     with ProcessPoolExecutor(options.jobs) as pool:
         found = list(pool.map(judge, cases))
     return {"cases": found}, _table(found)
 
 
 def judge(case: tuple[str, int]) -> dict[str, Any]:
-    """Friction error of j5 and j6 with and without the transmission, and coverage of the motors' parameters."""
+    """Friction error of j5 and j6 with and without the transmission, and coverage
+    of the motors' parameters.
+    """
     wrist, seed = case
     rng = np.random.default_rng(seed)
     motors = {name: _motor(rng) for name in WRISTS[wrist]}
     with tempfile.TemporaryDirectory() as folder:
         path = _written(Path(folder), WRISTS[wrist], motors)
         arm = load_arm(path)
-        log = load_run(drive_plan(arm, plan_method(DEFAULT, arm, None, seed), Path(folder) / "campaign", seed))
+        log = load_run(
+            drive_plan(arm, plan_method(DEFAULT, arm, None, seed), Path(folder) / "campaign", seed)
+        )
         told, blind = identify([log]).calibration, identify([_without(log)]).calibration
         truth = SimulatedArm(arm)
         errors = {"told": _errors(told, truth, seed), "blind": _errors(blind, truth, seed)}
-    parameters = [{"motor": name, "parameter": key, "verdict": one.verdict,
-                   "half_width": (one.half_width or np.nan) / motors[name][key],
-                   "held": one.low is not None and one.high is not None and bool(one.low <= motors[name][key] <= one.high)}
-                  for name, motor in told.motors.motors.items() for key, one in motor.parameters.items() if key in _LAW]
-    return {"wrist": wrist, "seed": seed, "errors": errors, "parameters": parameters,
-            "laws": {name: motor.law for name, motor in told.motors.motors.items()}}
+    parameters = [
+        {
+            "motor": name,
+            "parameter": key,
+            "verdict": one.verdict,
+            "half_width": (one.half_width or np.nan) / motors[name][key],
+            "held": one.low is not None
+            and one.high is not None
+            and bool(one.low <= motors[name][key] <= one.high),
+        }
+        for name, motor in told.motors.motors.items()
+        for key, one in motor.parameters.items()
+        if key in _LAW
+    ]
+    return {
+        "wrist": wrist,
+        "seed": seed,
+        "errors": errors,
+        "parameters": parameters,
+        "laws": {name: motor.law for name, motor in told.motors.motors.items()},
+    }
 
 
 def _motor(rng: np.random.Generator) -> dict[str, float]:
     coulomb = float(rng.uniform(0.5, 2.0))
-    return {"coulomb": coulomb, "static": coulomb * float(rng.uniform(1.2, 1.6)),
-            "stribeck_velocity": float(rng.uniform(0.03, 0.1)), "viscous": float(rng.uniform(0.3, 1.2))}
+    return {
+        "coulomb": coulomb,
+        "static": coulomb * float(rng.uniform(1.2, 1.6)),
+        "stribeck_velocity": float(rng.uniform(0.03, 0.1)),
+        "viscous": float(rng.uniform(0.3, 1.2)),
+    }
 
 
-def _written(folder: Path, transmission: Mapping[str, Mapping[str, float]], motors: Mapping[str, Mapping[str, float]]) -> Path:
-    """Write the arm file beside its model; friction does not depend on temperature, so the truth is unique."""
+def _written(
+    folder: Path,
+    transmission: Mapping[str, Mapping[str, float]],
+    motors: Mapping[str, Mapping[str, float]],
+) -> Path:
+    """Write the arm file beside its model; friction does not depend on
+    temperature, so the truth is unique.
+    """
     source = data_dir() / "arms" / "lab6"
     shutil.copy(source / "lab6.urdf", folder)
     table = tomllib.loads((source / "lab6.toml").read_text(encoding="utf-8"))
@@ -97,27 +134,44 @@ def _errors(calibration: Calibration, truth: SimulatedArm, seed: int) -> dict[st
     rng, n = np.random.default_rng(seed), len(truth.names)
     low, high = truth.limits.position.T
     q = rng.uniform(low, high, (_STATES, n))
-    dq = rng.choice([-1.0, 1.0], (_STATES, n)) * np.exp(rng.uniform(np.log(_SLOWEST), np.log(_FASTEST), (_STATES, n)))
+    dq = rng.choice([-1.0, 1.0], (_STATES, n)) * np.exp(
+        rng.uniform(np.log(_SLOWEST), np.log(_FASTEST), (_STATES, n))
+    )
     true = truth.friction(q, dq)
     off = calibration.friction(q, dq) - true
-    return {name: float(np.sqrt(np.mean(off[:, j] ** 2) / np.mean(true[:, j] ** 2))) for j, name in enumerate(truth.names)
-            if name in ("j5", "j6")}
+    return {
+        name: float(np.sqrt(np.mean(off[:, j] ** 2) / np.mean(true[:, j] ** 2)))
+        for j, name in enumerate(truth.names)
+        if name in ("j5", "j6")
+    }
 
 
 def _table(found: list[dict[str, Any]]) -> str:
-    lines = ["Friction of j5 and j6 while all joints move at random speeds of 0.02 to 1 rad/s: rms error relative to the rms "
-             "of friction, median and worst case, with the stated transmission and without it. Parameters of motor friction: "
-             "number of identified parameters, and number of intervals that contain the truth.", "",
-             "| wrist | cases | with the transmission | worst | without | motor law is Stribeck | identified | covered |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "Friction of j5 and j6 while all joints move at random speeds of 0.02 to 1 rad/s: rms "
+        "error relative to the rms "
+        "of friction, median and worst case, with the stated transmission and without it. "
+        "Parameters of motor friction: "
+        "number of identified parameters, and number of intervals that contain the truth.",
+        "",
+        "| wrist | cases | with the transmission | worst | without | motor law is Stribeck | "
+        "identified | covered |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for wrist in WRISTS:
         own = [one for one in found if one["wrist"] == wrist]
         if not own:
             continue
-        told, blind = (np.array([error for one in own for error in one["errors"][how].values()]) for how in ("told", "blind"))
+        told, blind = (
+            np.array([error for one in own for error in one["errors"][how].values()])
+            for how in ("told", "blind")
+        )
         rows = pd.DataFrame([row for one in own for row in one["parameters"]])
         laws = [law for one in own for law in one["laws"].values()]
-        lines.append(f"| {wrist} | {len(own)} | {100 * np.median(told):.2f} % | {100 * told.max():.2f} % | "
-                     f"{100 * np.median(blind):.0f} % | {laws.count('stribeck')} of {len(laws)} | "
-                     f"{(rows['verdict'] == 'identified').sum()} of {len(rows)} | {int(rows['held'].sum())} of {len(rows)} |")
+        lines.append(
+            f"| {wrist} | {len(own)} | {100 * np.median(told):.2f} % | {100 * told.max():.2f} % | "
+            f"{100 * np.median(blind):.0f} % | {laws.count('stribeck')} of {len(laws)} | "
+            f"{(rows['verdict'] == 'identified').sum()} of {len(rows)} | "
+            f"{int(rows['held'].sum())} of {len(rows)} |"
+        )
     return "\n".join(lines)

@@ -1,7 +1,9 @@
-"""The main job over the wire against the same job in process, and the punctuality of cycles at several rates.
+"""The main job over the wire against the same job in process, and the punctuality
+of cycles at several rates.
 
-Emulated drives run in a process of their own (`stribeck emulate`), and `stribeck run` is the computer side, as in use. In
-process, the same simulated arm as in the emulated drives follows the same plan.
+Emulated drives run in a process of their own (`stribeck emulate`), and `stribeck run` is
+the computer side, as in use. In process, the same simulated arm as in the emulated
+drives follows the same plan.
 """
 
 import argparse
@@ -40,59 +42,109 @@ from tests.drivers.wires import PAIR, free_port, merged, with_port
 SMALL = Path(__file__).parents[1] / "tests" / "arms" / "pair.toml"
 ROOMY = {"workspace": {"box": [[-2.0, 2.0], [-2.0, 2.0], [-2.0, 2.0]], "home": [0.0, 0.0]}}
 IMPERFECT = {"torque_noise": 0.1, "ripple": 0.02, "ripple_period": 0.0628, "stroke_scatter": 0.005}
-MAIN_JOBS = {           # protocol: the built-in arm with this protocol, and changes to its file
+MAIN_JOBS = {  # protocol: the built-in arm with this protocol, and changes to its file
     "canopen": ("lab6-canopen", {"driver": {"bus": {"port": "{port}"}}}),
     "dynamixel": ("desk4-dynamixel", {"driver": {"port": "socket://127.0.0.1:{port}"}}),
 }
-RATES: dict[str, dict[float, dict[str, Any]]] = {       # protocol: rates [Hz] of the small arm, with changes to its file
+# protocol: rates [Hz] of the small arm, with changes to its file
+RATES: dict[str, dict[float, dict[str, Any]]] = {
     "canopen": {250.0: {}, 500.0: {}, 1000.0: {"driver": {"bit_rate": 2e6}}},
     "dynamixel": {200.0: {}, 500.0: {}, 1000.0: {"driver": {"baud_rate": 4_000_000}}},
 }
-NOTES = {"canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, or 79 % with torque mode, and are refused; "
-                    "this row has 2 Mbit/s in its arm file.",
-         "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file."}
-WITHIN = 1.96           # allowed difference in standard errors
-LEAST = 20.0            # s; least waiting time
-EARLY = 0.4             # fraction of a period by which a cycle may begin earlier than usual after its tick
-PATIENCE = 3.0          # periods within which the replies of a cycle must arrive and the next cycle must begin
-TRIES = 6               # attempts for a run that was stopped or lost samples because of pauses of this computer
-PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"         # message of a run that such a pause stopped
+NOTES = {
+    "canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, or 79 % with torque "
+    "mode, and are refused; "
+    "this row has 2 Mbit/s in its arm file.",
+    "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file.",
+}
+WITHIN = 1.96  # allowed difference in standard errors
+LEAST = 20.0  # s; least waiting time
+# fraction of a period by which a cycle may begin earlier than usual after its tick
+EARLY = 0.4
+# periods within which the replies of a cycle must arrive and the next cycle must begin
+PATIENCE = 3.0
+# attempts for a run that was stopped or lost samples because of pauses of this computer
+TRIES = 6
+# message of a run that such a pause stopped
+PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"
 CYCLES = (
-    "Cycles: latency is the time from request to reply; lateness is the deviation of a cycle from the time grid of its rate. "
-    "Cells: median, 99 %, 99.9 %, largest. The first rows are those of a program that only waits for its cycles.", "",
-    "A sample of the arm is lost if the reply of a joint is missed or if the whole cycle is skipped. A cycle that begins "
-    "late, but before the next cycle, loses no sample. `longest without` is the longest time without a lost sample.", "",
-    "During the run, a program of higher priority on each core reads the clock every millisecond. If this program is late by "
-    "more than a millisecond, the core was not available to any program: this is a pause. A sample belongs to a pause from "
-    "three periods before it to 10 ms after it. A run with two joints that lost samples in pauses only is repeated, up to "
-    f"{TRIES - 1} times; `again` has the losses of the earlier runs. A run with a loss outside pauses is never repeated, and "
-    "neither is a run with more joints. If the computer pauses for more than 50 ms, the arm is stopped; `ended` has the "
-    "number of stopped runs before the run in the table.")
+    "Cycles: latency is the time from request to reply; lateness is the deviation of a cycle from "
+    "the time grid of its rate. "
+    "Cells: median, 99 %, 99.9 %, largest. The first rows are those of a program that only waits "
+    "for its cycles.",
+    "",
+    "A sample of the arm is lost if the reply of a joint is missed or if the whole cycle is "
+    "skipped. A cycle that begins "
+    "late, but before the next cycle, loses no sample. `longest without` is the longest time "
+    "without a lost sample.",
+    "",
+    "During the run, a program of higher priority on each core reads the clock every millisecond. "
+    "If this program is late by "
+    "more than a millisecond, the core was not available to any program: this is a pause. A "
+    "sample belongs to a pause from "
+    "three periods before it to 10 ms after it. A run with two joints that lost samples in pauses "
+    "only is repeated, up to "
+    f"{TRIES - 1} times; `again` has the losses of the earlier runs. A run with a loss outside "
+    "pauses is never repeated, and "
+    "neither is a run with more joints. If the computer pauses for more than 50 ms, the arm is "
+    "stopped; `ended` has the "
+    "number of stopped runs before the run in the table.",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the benchmark."""
     parser.add_argument("--protocols", nargs="*", default=list(MAIN_JOBS), choices=[*MAIN_JOBS, []])
-    parser.add_argument("--small", action="store_true", help="run the main job with the small arm of two joints, which takes "
-                                                             "about a minute")
-    parser.add_argument("--seconds", type=float, default=60.0, help="approximate robot time for each rate [s]; 0 skips the "
-                                                                    "rates")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3], help="seeds of the main jobs; an empty list skips "
-                                                                                "the main jobs")
-    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of earlier runs that the page includes")
+    parser.add_argument(
+        "--small",
+        action="store_true",
+        help="run the main job with the small arm of two joints, which takes about a minute",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        help="approximate robot time for each rate [s]; 0 skips the rates",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        nargs="*",
+        default=[1, 2, 3],
+        help="seeds of the main jobs; an empty list skips the main jobs",
+    )
+    parser.add_argument(
+        "--add",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="results of earlier runs that the page includes",
+    )
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Calibrate over the wire and in process, compare, then run at each rate."""
-    jobs = {protocol: [main_job(protocol, options.small, seed) for seed in options.seeds]
-            for protocol in options.protocols if options.seeds}
-    paces = {protocol: {rate: pace(protocol, rate, options.seconds) for rate in RATES[protocol]}
-             for protocol in options.protocols if options.seconds}
+    jobs = {
+        protocol: [main_job(protocol, options.small, seed) for seed in options.seeds]
+        for protocol in options.protocols
+        if options.seeds
+    }
+    paces = {
+        protocol: {rate: pace(protocol, rate, options.seconds) for rate in RATES[protocol]}
+        for protocol in options.protocols
+        if options.seconds
+    }
     rates = sorted({rate for rates in RATES.values() for rate in rates})
-    idle = {str(rate): waiting(rate, min(options.seconds, LEAST)) for rate in rates if options.seconds}
+    idle = {
+        str(rate): waiting(rate, min(options.seconds, LEAST)) for rate in rates if options.seconds
+    }
     for path in options.add:
         before = json.loads(path.read_text(encoding="utf-8"))["figures"]
-        jobs, paces, idle = before["main_job"] | jobs, before["rates"] | paces, before["waiting"] | idle
+        jobs, paces, idle = (
+            before["main_job"] | jobs,
+            before["rates"] | paces,
+            before["waiting"] | idle,
+        )
     return {"main_job": jobs, "rates": paces, "waiting": idle}, _page(jobs, paces, idle)
 
 
@@ -101,13 +153,36 @@ def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         usual = next(iter(RATES[protocol]))
-        arm = small_arm(protocol, folder, usual, ROOMY | {"simulation": IMPERFECT}) if small else built_in(protocol, folder)
-        inside = _changed(arm, folder / "inside", {"driver": {"kind": "simulated", "rate": arm.driver.rate}}, ("driver",))
-        plan = plan_whole_arm(arm, None, seed, replace(WHOLE_ARM, postures=3, speeds=4, longest_stroke=4.0) if small else None)
+        arm = (
+            small_arm(protocol, folder, usual, ROOMY | {"simulation": IMPERFECT})
+            if small
+            else built_in(protocol, folder)
+        )
+        inside = _changed(
+            arm,
+            folder / "inside",
+            {"driver": {"kind": "simulated", "rate": arm.driver.rate}},
+            ("driver",),
+        )
+        plan = plan_whole_arm(
+            arm,
+            None,
+            seed,
+            replace(WHOLE_ARM, postures=3, speeds=4, longest_stroke=4.0) if small else None,
+        )
         wired, figures = over_the_wire(arm, plan, folder, seed)
-        plain = follow(inside, replace(plan, arm=inside.name, arm_sha256=arm_sha256(inside)), folder / "plain")
-        return {"commit": commit(), "arm": arm.name, "seed": seed, "joints": len(arm.joints), "robot_time_s": plan.robot_time,
-                **figures, **compared(load_run(wired), load_run(plain))}
+        plain = follow(
+            inside, replace(plan, arm=inside.name, arm_sha256=arm_sha256(inside)), folder / "plain"
+        )
+        return {
+            "commit": commit(),
+            "arm": arm.name,
+            "seed": seed,
+            "joints": len(arm.joints),
+            "robot_time_s": plan.robot_time,
+            **figures,
+            **compared(load_run(wired), load_run(plain)),
+        }
 
 
 def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
@@ -115,7 +190,9 @@ def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         arm = small_arm(protocol, folder, rate, merged(ROOMY, RATES[protocol][rate]))
-        plan = plan_whole_arm(arm, None, 0, replace(WHOLE_ARM, postures=4, speeds=4, longest_stroke=6.0))
+        plan = plan_whole_arm(
+            arm, None, 0, replace(WHOLE_ARM, postures=4, speeds=4, longest_stroke=6.0)
+        )
         limits = arm.limits(load_mechanism(arm))
         while robot_time(shorter := replace(plan, segments=plan.segments[:-1]), limits) > seconds:
             plan = shorter
@@ -123,6 +200,7 @@ def pace(protocol: str, rate: float, seconds: float) -> dict[str, Any]:
 
 
 # arms and programs
+
 
 def small_arm(protocol: str, folder: Path, rate: float, changes: dict[str, Any]) -> ArmFile:
     """Write the arm file of the small arm with drives of this protocol."""
@@ -136,7 +214,9 @@ def built_in(protocol: str, folder: Path) -> ArmFile:
     return _changed(load_arm(name), folder / "arm", with_port(changes, free_port()))
 
 
-def _changed(arm: ArmFile, folder: Path, changes: dict[str, Any], replaced: tuple[str, ...] = ()) -> ArmFile:
+def _changed(
+    arm: ArmFile, folder: Path, changes: dict[str, Any], replaced: tuple[str, ...] = ()
+) -> ArmFile:
     """Write a copy of an arm file with changed keys or replaced tables."""
     folder.mkdir()
     table = tomllib.loads(arm.path.read_text(encoding="utf-8"))
@@ -160,12 +240,15 @@ def emulated(arm: ArmFile, seed: int) -> Iterator[None]:
             process.kill()
 
 
-def over_the_wire(arm: ArmFile, plan: Plan, folder: Path, seed: int, clear: bool = False) -> tuple[Path, dict[str, Any]]:
-    """Return run folder and figures of the first run that no pause of this computer stopped, or of the last attempt.
+def over_the_wire(
+    arm: ArmFile, plan: Plan, folder: Path, seed: int, clear: bool = False
+) -> tuple[Path, dict[str, Any]]:
+    """Return run folder and figures of the first run that no pause of this computer
+    stopped, or of the last attempt.
 
-    With `clear`, a run that lost samples in such pauses only is repeated; a sample lost outside pauses is the fault of the
-    program. `ended` is the number of earlier runs that were stopped, and `again` has the lost samples of the other earlier
-    runs.
+    With `clear`, a run that lost samples in such pauses only is repeated; a sample lost outside
+    pauses is the fault of the program. `ended` is the number of earlier runs that were stopped, and
+    `again` has the lost samples of the other earlier runs.
     """
     ended, again = 0, list[int]()
     while True:
@@ -188,8 +271,21 @@ def follow(arm: ArmFile, plan: Plan, out: Path) -> Path:
     """Run `stribeck run` with a plan; return the run folder."""
     path = arm.path.with_name("plan.toml")
     write_plan(plan, path)
-    command = [sys.executable, "-m", "stribeck", "run", str(arm.path), "--plan", str(path), "--out", str(out),
-               "--seed", str(plan.seed), "--yes", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "stribeck",
+        "run",
+        str(arm.path),
+        "--plan",
+        str(path),
+        "--out",
+        str(out),
+        "--seed",
+        str(plan.seed),
+        "--yes",
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{arm.name}: stribeck run ended with {done.returncode}: {done.stderr}")
@@ -197,6 +293,7 @@ def follow(arm: ArmFile, plan: Plan, out: Path) -> Path:
 
 
 # figures
+
 
 def waiting(rate: float, seconds: float) -> dict[str, Any]:
     """Punctuality of cycles without any work, which is the best that this computer allows."""
@@ -209,12 +306,20 @@ def waiting(rate: float, seconds: float) -> dict[str, Any]:
             late.append(1e3 * (time.perf_counter() - tick))
             passed = int(late[-1] * rate / 1e3)
             tick, left_out = tick + passed / rate, left_out + passed
-    return {"commit": commit(), "rate": rate, "rows": len(late), "seconds": seconds, "left_out": left_out,
-            "lateness_ms": _quantiles(np.array(late))}
+    return {
+        "commit": commit(),
+        "rate": rate,
+        "rows": len(late),
+        "seconds": seconds,
+        "left_out": left_out,
+        "lateness_ms": _quantiles(np.array(late)),
+    }
 
 
 def punctuality(path: Path, stood: list[tuple[float, float]]) -> dict[str, Any]:
-    """Lost samples, lateness and latency of a run over the wire; `pauses` are the pauses of the computer during the run."""
+    """Lost samples, lateness and latency of a run over the wire; `pauses` are the pauses of
+    the computer during the run.
+    """
     run = load_run(path, ("t",))
     told = next(event for event in run.events if event["event"] == "replies")
     rate, latency = run.arm.driver.rate, 1e3 * (run.signals["t"] - run.t[:, None])
@@ -223,21 +328,35 @@ def punctuality(path: Path, stood: list[tuple[float, float]]) -> dict[str, Any]:
     lost = (latency < 0.0).any(axis=1) + left_out
     held = near(told["epoch"] + run.t, stood, PATIENCE / rate)
     clear = np.diff(run.t[lost > 0], prepend=run.t[0], append=run.t[-1])
-    return {"lost": int(lost.sum()), "lost_unheld": int(lost[~held].sum()), "held": float(held.mean()), "stood": len(stood),
-            "clear_s": float(clear.max()), "rate": rate, "rows": len(run.t), "seconds": float(run.t[-1] - run.t[0]),
-            "missed": sum(told["missed"]), "left_out": int(left_out.sum()), "latency_ms": _quantiles(latency[latency >= 0.0]),
-            "lateness_ms": _quantiles(1e3 * late)}
+    return {
+        "lost": int(lost.sum()),
+        "lost_unheld": int(lost[~held].sum()),
+        "held": float(held.mean()),
+        "stood": len(stood),
+        "clear_s": float(clear.max()),
+        "rate": rate,
+        "rows": len(run.t),
+        "seconds": float(run.t[-1] - run.t[0]),
+        "missed": sum(told["missed"]),
+        "left_out": int(left_out.sum()),
+        "latency_ms": _quantiles(latency[latency >= 0.0]),
+        "lateness_ms": _quantiles(1e3 * late),
+    }
 
 
 def on_the_grid(t: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tick of each cycle, and the delay of its begin relative to the usual delay after the tick [s].
+    """Return the tick of each cycle, and the delay of its begin relative to the usual
+    delay after the tick [s].
 
-    A cycle begins after its tick and before the next tick. A cycle that has not begun by then is skipped.
+    A cycle begins after its tick and before the next tick. A cycle that has not
+    begun by then is skipped.
     """
     turn = rate * (t - t[0])
-    usual = np.median((turn + 0.5) % 1.0) - 0.5              # cycles begin about as long after their ticks as the first
+    # cycles begin about as long after their ticks as the first
+    usual = np.median((turn + 0.5) % 1.0) - 0.5
     ticks, each = np.floor(turn - usual + EARLY).astype(int), np.arange(len(t))
-    ticks = each + np.minimum.accumulate((ticks - each)[::-1])[::-1]           # one that is taken for the next one's comes before
+    # one that is taken for the next one's comes before
+    ticks = each + np.minimum.accumulate((ticks - each)[::-1])[::-1]
     return ticks, (turn - usual - ticks) / rate
 
 
@@ -247,44 +366,94 @@ def _quantiles(values: np.ndarray) -> list[float]:
 
 
 def compared(run: Run, inside: Run) -> dict[str, Any]:
-    """Compare estimates of a run over the wire with those of a run in process and with the truth."""
+    """Compare estimates of a run over the wire with those of a run in
+    process and with the truth.
+    """
     rows, wired, plain = [], identify([run]), identify([inside])
     for name, joint in wired.calibration.joints.items():
         other = plain.calibration.joints[name]
         for key, value in joint.parameters.items():
             twin = other.parameters.get(key)
-            if twin and value.value is not None and twin.value is not None and value.std_error and twin.std_error:
+            if (
+                twin
+                and value.value is not None
+                and twin.value is not None
+                and value.std_error
+                and twin.std_error
+            ):
                 error = float(np.hypot(value.std_error, twin.std_error))
-                rows.append({"joint": name, "parameter": key, "wire": value.value, "inside": twin.value, "error": error,
-                             "unit": value.unit, "off": abs(value.value - twin.value) / error})
+                rows.append(
+                    {
+                        "joint": name,
+                        "parameter": key,
+                        "wire": value.value,
+                        "inside": twin.value,
+                        "error": error,
+                        "unit": value.unit,
+                        "off": abs(value.value - twin.value) / error,
+                    }
+                )
     truth = SimulatedArm(inside.arm)
     verdicts = judge_parameters(wired, truth, motions_of_points(run, wired.points))
-    return {"parameters": rows, "covered": [verdict.covered for verdict in verdicts],
-            "laws": {name: [f"{joint.law}/{joint.load}" for joint in (found, plain.calibration.joints[name])]
-                     for name, found in wired.calibration.joints.items()}}
+    return {
+        "parameters": rows,
+        "covered": [verdict.covered for verdict in verdicts],
+        "laws": {
+            name: [f"{joint.law}/{joint.load}" for joint in (found, plain.calibration.joints[name])]
+            for name, found in wired.calibration.joints.items()
+        },
+    }
 
 
-def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, dict[str, Any]]],
-          idle: dict[str, dict[str, Any]]) -> str:
+def _page(
+    jobs: dict[str, list[dict[str, Any]]],
+    paces: dict[str, dict[float, dict[str, Any]]],
+    idle: dict[str, dict[str, Any]],
+) -> str:
     all_jobs = [(protocol, job) for protocol, found in jobs.items() for job in found]
     every = [row["off"] <= WITHIN for _, job in all_jobs for row in job["parameters"]]
-    rows = ["The same plan is run over the wire and in process, with different random noise and scatter of strokes. A "
-            f"difference is within the intervals if it is within {WITHIN} combined standard errors; 95 % of the differences "
-            f"are by chance. Here {sum(every)} of {len(every)} are.", "",
-            "| protocol | arm | seed | robot time s | parameters | within the intervals | largest difference, standard "
-            "errors | truth in the interval | different laws | at commit |", "|---" * 10 + "|"]
+    rows = [
+        "The same plan is run over the wire and in process, with different random noise and "
+        "scatter of strokes. A "
+        f"difference is within the intervals if it is within {WITHIN} combined standard errors; "
+        "95 % of the differences "
+        f"are by chance. Here {sum(every)} of {len(every)} are.",
+        "",
+        "| protocol | arm | seed | robot time s | parameters | within the intervals | largest "
+        "difference, standard "
+        "errors | truth in the interval | different laws | at commit |",
+        "|---" * 10 + "|",
+    ]
     for protocol, job in all_jobs:
         table = pd.DataFrame(job["parameters"])
-        differ = ", ".join(f"{name} ({' against '.join(laws)})" for name, laws in job["laws"].items() if len(set(laws)) > 1)
-        rows.append(f"| {protocol} | {job['arm']}, {job['joints']} joints | {job['seed']} | {job['seconds']:.0f} | "
-                    f"{len(table)} | {(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
-                    f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | {job['commit']} |")
-    rows += ["", *CYCLES, "",
-             "| protocol | joints | rate Hz | cycles | s | replies missed | cycles skipped | samples lost | of these outside "
-             "pauses | longest without s | pauses | share in pauses | latency ms | lateness ms | again | ended | at commit |",
-             "|---" * 17 + "|"]
-    rows += [f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | {found['left_out']} | - | - | - "
-             f"| - | - | - | {_listed(found['lateness_ms'])} | - | - | {found['commit']} |" for found in idle.values()]
+        differ = ", ".join(
+            f"{name} ({' against '.join(laws)})"
+            for name, laws in job["laws"].items()
+            if len(set(laws)) > 1
+        )
+        rows.append(
+            f"| {protocol} | {job['arm']}, {job['joints']} joints | {job['seed']} | "
+            f"{job['seconds']:.0f} | "
+            f"{len(table)} | {(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
+            f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | "
+            f"{job['commit']} |"
+        )
+    rows += [
+        "",
+        *CYCLES,
+        "",
+        "| protocol | joints | rate Hz | cycles | s | replies missed | cycles skipped | samples "
+        "lost | of these outside "
+        "pauses | longest without s | pauses | share in pauses | latency ms | lateness ms | again "
+        "| ended | at commit |",
+        "|---" * 17 + "|",
+    ]
+    rows += [
+        f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | "
+        f"{found['left_out']} | - | - | - "
+        f"| - | - | - | {_listed(found['lateness_ms'])} | - | - | {found['commit']} |"
+        for found in idle.values()
+    ]
     for protocol, found in jobs.items():
         rows += [_pace_row(protocol, job["joints"], job) for job in found]
         rows += [_pace_row(protocol, 2, pace) for pace in paces.get(protocol, {}).values()]
@@ -293,10 +462,15 @@ def _page(jobs: dict[str, list[dict[str, Any]]], paces: dict[str, dict[float, di
 
 def _pace_row(protocol: str, joints: int, found: dict[str, Any]) -> str:
     latency, late = (_listed(found[key]) for key in ("latency_ms", "lateness_ms"))
-    return (f"| {protocol} | {joints} | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | {found['missed']} | "
-            f"{found['left_out']} | {found['lost']} | {found['lost_unheld']} | {found['clear_s']:.0f} | {found['stood']} | "
-            f"{100.0 * found['held']:.1f} % | {latency} | {late} | {', '.join(map(str, found['again'])) or 'none'} | "
-            f"{found['ended']} | {found['commit']} |")
+    return (
+        f"| {protocol} | {joints} | {found['rate']:.0f} | {found['rows']} | "
+        f"{found['seconds']:.0f} | {found['missed']} | "
+        f"{found['left_out']} | {found['lost']} | {found['lost_unheld']} | {found['clear_s']:.0f} "
+        f"| {found['stood']} | "
+        f"{100.0 * found['held']:.1f} % | {latency} | {late} | "
+        f"{', '.join(map(str, found['again'])) or 'none'} | "
+        f"{found['ended']} | {found['commit']} |"
+    )
 
 
 def _listed(values: list[float]) -> str:

@@ -20,31 +20,62 @@ FOLDER = Path(__file__).parent
 
 
 def flexible_arm() -> tuple[str, Figure]:
-    """P3: how an elastic arm hangs, and what compliance does to friction identified by a rigid model."""
+    """P3: how an elastic arm hangs, and what compliance does to friction
+    identified by a rigid model.
+    """
     m = load_mechanism("flexible-arm")
     beam = flexible_link(m, "flexure 2", (0.8, 0.0, 0.0), 2.07e11 * np.pi * 0.01475**4 / 4.0)
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     for turn in (0.0, 0.6, 1.2):
-        for soft, colour, label in ((replace(m, gravity=np.zeros(3)), COLOURS.faint, "rigid"), (beam, COLOURS.accent, "elastic")):
+        for soft, colour, label in (
+            (replace(m, gravity=np.zeros(3)), COLOURS.faint, "rigid"),
+            (beam, COLOURS.accent, "elastic"),
+        ):
             x, _, z = _hanging(soft, turn).T
-            left.plot(x, z, color=colour, lw=1.2, marker="o", ms=2, label=label if turn == 0.0 else None)
+            left.plot(
+                x, z, color=colour, lw=1.2, marker="o", ms=2, label=label if turn == 0.0 else None
+            )
     left.set_title("at rest under its weight, m")
     left.set(xlabel="x, m", aspect="equal")
     left.legend(frameon=False)
-    figures = json.loads((FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8"))["figures"]
-    stiffness = figures["stiffness"][1:]                    # the first is rigid
-    for ax, key, title in ((middle, "mu_r", "error of Coulomb friction, %"), (right, "fv", "error of viscous friction, %")):
+    figures = json.loads(
+        (FOLDER.parent / "benchmarks" / "results" / "elastic.json").read_text(encoding="utf-8")
+    )["figures"]
+    stiffness = figures["stiffness"][1:]  # the first is rigid
+    for ax, key, title in (
+        (middle, "mu_r", "error of Coulomb friction, %"),
+        (right, "fv", "error of viscous friction, %"),
+    ):
         for what, colour in (("joint", COLOURS.accent), ("link", SHADES[1])):
-            error = np.array([[100.0 * (entry[key] / figures["truth"][key] - 1.0) for entry in row]
-                              for row in figures["found"][what][1:]])
-            ax.fill_between(stiffness, error.min(axis=1), error.max(axis=1), color=colour, alpha=0.18, lw=0)
-            ax.plot(stiffness, np.median(error, axis=1), color=colour, marker="o", ms=4, lw=1.2, label=f"soft {what}")
+            error = np.array(
+                [
+                    [100.0 * (entry[key] / figures["truth"][key] - 1.0) for entry in row]
+                    for row in figures["found"][what][1:]
+                ]
+            )
+            ax.fill_between(
+                stiffness, error.min(axis=1), error.max(axis=1), color=colour, alpha=0.18, lw=0
+            )
+            ax.plot(
+                stiffness,
+                np.median(error, axis=1),
+                color=colour,
+                marker="o",
+                ms=4,
+                lw=1.2,
+                label=f"soft {what}",
+            )
         ax.set(xscale="log", xlabel="stiffness, N·m/rad")
         ax.set_title(title)
     middle.legend(frameon=False)
-    sag = [1000.0 * (_hanging(replace(soft, gravity=np.zeros(3)), 0.0)[-1, 2] - _hanging(soft, 0.0)[-1, 2]) for soft in (m, beam)]
-    return f"""## Flexible arm (P3)
+    sag = [
+        1000.0
+        * (_hanging(replace(soft, gravity=np.zeros(3)), 0.0)[-1, 2] - _hanging(soft, 0.0)[-1, 2])
+        for soft in (m, beam)
+    ]
+    return (
+        f"""## Flexible arm (P3)
 
 `data/mechanisms/flexible-arm.toml` has drives, springs of 600 N·m/rad behind the drives, and rods with the lengths and masses
 of P3. Assumed: the serial chain, its axes, the springs and their damping, and rotors of 0.02 and 0.01 kg·m². Stretched out, the
@@ -56,7 +87,9 @@ bends, from the motion of the drive ([benchmark](benchmarks/elastic.md)): median
 Coulomb friction has the largest error. Size and sign of the error depend on the motion.
 
 {shown(HANGING)}
-""", figure
+""",
+        figure,
+    )
 
 
 HANGING = """
@@ -76,15 +109,32 @@ for m in (arm, beam):
 
 def flexible_arm_trends() -> tuple[str, Figure]:
     """P3: greatest driving torque and deviation of the tip against speed and stiffness."""
-    figures = json.loads((FOLDER.parent / "benchmarks" / "results" / "simulate.json").read_text(encoding="utf-8"))["figures"]
-    speeds, stiffness, elastic = figures["speeds"], figures["stiffness"], np.array(figures["elastic"])
+    figures = json.loads(
+        (FOLDER.parent / "benchmarks" / "results" / "simulate.json").read_text(encoding="utf-8")
+    )["figures"]
+    speeds, stiffness, elastic = (
+        figures["speeds"],
+        figures["stiffness"],
+        np.array(figures["elastic"]),
+    )
     figure = Figure(figsize=(9.2, 2.9), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
-    left.plot(speeds, figures["rigid"], color=COLOURS.faint, lw=1.2, marker="o", ms=3, label="rigid")
+    left.plot(
+        speeds, figures["rigid"], color=COLOURS.faint, lw=1.2, marker="o", ms=3, label="rigid"
+    )
     shades = np.linspace(1.0, 0.35, len(stiffness))
     for K, row, shade in zip(stiffness, elastic, shades, strict=True):
         for ax, values in ((left, row[:, 0]), (middle, 1e3 * row[:, 1]), (right, 1e3 * row[:, 2])):
-            ax.plot(speeds, values, color=COLOURS.accent, alpha=shade, lw=1.2, marker="o", ms=3, label=f"{K:g} N·m/rad")
+            ax.plot(
+                speeds,
+                values,
+                color=COLOURS.accent,
+                alpha=shade,
+                lw=1.2,
+                marker="o",
+                ms=3,
+                label=f"{K:g} N·m/rad",
+            )
     left.set_title("greatest torque of the shoulder, N·m")
     middle.set_title("deviation of the wrist, mm")
     right.set_title("of which by motion, mm")
@@ -94,26 +144,35 @@ def flexible_arm_trends() -> tuple[str, Figure]:
     right.set_yscale("log")
     left.legend(frameon=False, fontsize=7)
     at = [speeds.index(speed) for speed in (1.8, 2.0)]
-    more = [100.0 * (torques[at[1]] / torques[at[0]] - 1.0) for torques in (figures["rigid"], *elastic[:, :, 0])]
-    cells = [[f"{torque:.2f}, {1e3 * off:.1f}, {1e3 * beyond:.2f}" for torque, off, beyond in row] for row in elastic]
+    more = [
+        100.0 * (torques[at[1]] / torques[at[0]] - 1.0)
+        for torques in (figures["rigid"], *elastic[:, :, 0])
+    ]
+    cells = [
+        [f"{torque:.2f}, {1e3 * off:.1f}, {1e3 * beyond:.2f}" for torque, off, beyond in row]
+        for row in elastic
+    ]
     rows = [f"| {K:g} | {' | '.join(row)} |" for K, row in zip(stiffness, cells, strict=True)]
-    return f"""## Torque and deviation against speed and stiffness (P3)
+    return (
+        f"""## Torque and deviation against speed and stiffness (P3)
 
 The flexible arm above follows the circle of P3 (radius 0.1 m, vertical plane). The drives are in stiff position loops and get
 the torques of the rigid arm. All four springs have the stiffness of the row and the damping K / 1000 s. Each cell has the
 greatest torque of the shoulder at full speed, N·m, the greatest deviation of the wrist from the circle, mm, and the greatest
 deviation from the sag at rest, mm (`python -m benchmarks simulate`; data of drives and springs are assumed):
 
-| stiffness, N·m/rad | {' | '.join(f'{speed:g} rad/s' for speed in speeds)} |
-|---|{'---|' * len(speeds)}
+| stiffness, N·m/rad | {" | ".join(f"{speed:g} rad/s" for speed in speeds)} |
+|---|{"---|" * len(speeds)}
 {chr(10).join(rows)}
-| rigid | {' | '.join(f'{torque:.2f}, 0, 0' for torque in figures['rigid'])} |
+| rigid | {" | ".join(f"{torque:.2f}, 0, 0" for torque in figures["rigid"])} |
 
 Deviation is inversely proportional to stiffness and grows with speed. The deviation by motion grows with the square of the
 speed, and faster near the lowest frequency of the arm. Torque grows little, because most of it carries weight: from 1.8 to 2
 rad/s by {more[0]:.1f} % for the rigid arm and by at most {max(more[1:]):.1f} % for the elastic arms. P3 prints 6.6 to 12.8 %
 for its three-legged robot, and deviations of 3 to 5 mm.
-""", figure
+""",
+        figure,
+    )
 
 
 def flexible_parallel() -> tuple[str, Figure]:
@@ -122,14 +181,31 @@ def flexible_parallel() -> tuple[str, Figure]:
     figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
     speeds, stiffness, elastic = (figures[key] for key in ("speeds", "stiffness", "elastic"))
     rigid = [max(torques) for torques in figures["rigid"]]
-    most, off, beyond = (np.array([[found(one) for one in row] for row in elastic]) for found in (
-        lambda one: max(one["torque"]), lambda one: 1e3 * one["off"], lambda one: 1e3 * one["beyond"]))
+    most, off, beyond = (
+        np.array([[found(one) for one in row] for row in elastic])
+        for found in (
+            lambda one: max(one["torque"]),
+            lambda one: 1e3 * one["off"],
+            lambda one: 1e3 * one["beyond"],
+        )
+    )
     figure = Figure(figsize=(9.2, 2.9), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     left.plot(speeds, rigid, color=COLOURS.faint, lw=1.2, marker="o", ms=3, label="rigid")
-    for k, (K, shade) in enumerate(zip(stiffness, np.linspace(1.0, 0.35, len(stiffness)), strict=True)):
+    for k, (K, shade) in enumerate(
+        zip(stiffness, np.linspace(1.0, 0.35, len(stiffness)), strict=True)
+    ):
         for ax, values in ((left, most[k]), (middle, beyond[k])):
-            ax.plot(speeds, values, color=COLOURS.accent, alpha=shade, lw=1.2, marker="o", ms=3, label=f"{K:g} N·m/rad")
+            ax.plot(
+                speeds,
+                values,
+                color=COLOURS.accent,
+                alpha=shade,
+                lw=1.2,
+                marker="o",
+                ms=3,
+                label=f"{K:g} N·m/rad",
+            )
     for speed, one, colour in zip(speeds, figures["curves"], SHADES, strict=True):
         turns, away = np.array(one["phase"]) / (2.0 * np.pi), 1e3 * np.array(one["away"])
         right.plot(turns, away, color=colour, lw=1.2, label=f"{speed:g} rad/s")
@@ -146,14 +222,31 @@ def flexible_parallel() -> tuple[str, Figure]:
     unequal = f"{100.0 * max(max(one['torque']) / min(one['torque']) - 1.0 for row in elastic for one in row):.1f}"
     more = f"{100.0 * (rigid[fast] / rigid[slow] - 1.0):.1f}"
     printed = {float(speed): values for speed, values in figures["printed"].items()}
-    rises = ", ".join(f"{100.0 * (two / one - 1.0):.1f}" for one, two in zip(printed[1.8], printed[2.0], strict=True))
-    rows = [f"| {K:g} | " + " | ".join(f"{t:.2f}, {d:.2f}, {b:.2f}" for t, d, b in zip(*row, strict=True)) + " |"
-            for K, row in zip(stiffness, zip(most, off, beyond, strict=True), strict=True)]
-    theirs = " | ".join(", ".join(f"{value:g}" for value in printed.get(speed, ())) or "–" for speed in speeds)
-    sags = [f"{1e6 * figures['sag'][part]:.{digits}f}" for part, digits in
-            (("all", 1), ("drives", 1), ("flexible joints", 2), ("flexible links", 2))]
+    rises = ", ".join(
+        f"{100.0 * (two / one - 1.0):.1f}"
+        for one, two in zip(printed[1.8], printed[2.0], strict=True)
+    )
+    rows = [
+        f"| {K:g} | "
+        + " | ".join(f"{t:.2f}, {d:.2f}, {b:.2f}" for t, d, b in zip(*row, strict=True))
+        + " |"
+        for K, row in zip(stiffness, zip(most, off, beyond, strict=True), strict=True)
+    ]
+    theirs = " | ".join(
+        ", ".join(f"{value:g}" for value in printed.get(speed, ())) or "–" for speed in speeds
+    )
+    sags = [
+        f"{1e6 * figures['sag'][part]:.{digits}f}"
+        for part, digits in (
+            ("all", 1),
+            ("drives", 1),
+            ("flexible joints", 2),
+            ("flexible links", 2),
+        )
+    ]
     judged = [f"{error:.0e}" for error in figures["mujoco"]]
-    return f"""## Flexible parallel robot (P3)
+    return (
+        f"""## Flexible parallel robot (P3)
 
 In `data/mechanisms/flexible-parallel.toml` three chains at 120° carry an end effector of 2.6 kg. Each chain has a driving link
 (0.4 m, 2 kg), an intermediate link (0.1 m), a flexible joint (0.04 m) and a flexible link (0.8 m, 1.5 kg). Lengths and masses
@@ -177,10 +270,10 @@ acceleration. Each row has one stiffness of drives and flexible joints, with a d
 driving torque, N·m, the greatest deviation of the end effector from the circle, mm, and the greatest deviation from its
 equilibrium at each place, mm ([benchmark](benchmarks/flexible_parallel.md)):
 
-| stiffness, N·m/rad | {' | '.join(f'{speed:g} rad/s' for speed in speeds)} |
-|---|{'---|' * len(speeds)}
+| stiffness, N·m/rad | {" | ".join(f"{speed:g} rad/s" for speed in speeds)} |
+|---|{"---|" * len(speeds)}
 {chr(10).join(rows)}
-| rigid | {' | '.join(f'{torque:.2f}, 0, 0' for torque in rigid)} |
+| rigid | {" | ".join(f"{torque:.2f}, 0, 0" for torque in rigid)} |
 | P3's three drives: torque | {theirs} |
 
 As in P3, torques and deviation grow with speed, and deviation falls with stiffness; in this model the deviation is inversely
@@ -196,8 +289,10 @@ drives alone cause {sags[1]} µm, the flexible joints alone {sags[2]} µm, the b
 universal joint only weight and inertia of the link itself bend the link, so the drives cause the millimetres.
 
 MuJoCo closes the loops softly. With constraint time constants of 20, 5 and 1 ms, its motion under the same torques for one second
-agrees to {', '.join(judged)} rad or m. With damping, both models come to rest at the same place.
-""", figure
+agrees to {", ".join(judged)} rad or m. With damping, both models come to rest at the same place.
+""",
+        figure,
+    )
 
 
 AT_REST = """
@@ -227,7 +322,9 @@ print("into the circle: torques up to", np.abs(motion.tau[:, drives]).max(axis=0
 
 
 def _hanging(m: Mechanism, turn: float) -> np.ndarray:
-    """Origins of the joints of the arm with its shoulder turned, at rest, from the base to the wrist, (n, 3) [m]."""
+    """Origins of the joints of the arm with its shoulder turned, at rest, from the base
+    to the wrist, (n, 3) [m].
+    """
     drives = np.zeros(m.n)
     drives[0] = turn
-    return joint_origins(m, [equilibrium(m, drives)])[0, :m.n]
+    return joint_origins(m, [equilibrium(m, drives)])[0, : m.n]

@@ -1,4 +1,6 @@
-"""Write docs/mechanisms.md and its pictures: ``python -m docs.make_mechanisms``. What each paper shows, computed."""
+"""Write docs/mechanisms.md and its pictures: ``python -m docs.make_mechanisms``. What
+each paper shows, computed.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +16,11 @@ from stribeck.experiments.report.svg import COLOURS, drawing_style
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
 from stribeck.ident.model.chains.posture_following import PostureError
-from stribeck.ident.model.driven.driving_torques import Driving, closed_driving_torque, driving_torque
+from stribeck.ident.model.driven.driving_torques import (
+    Driving,
+    closed_driving_torque,
+    driving_torque,
+)
 from stribeck.ident.model.driven.forward_simulation import simulate
 from stribeck.ident.model.joint_parts import JointFriction
 from stribeck.ident.model.maximal.bodies import ConstraintSet
@@ -43,7 +49,9 @@ def main() -> None:
             text, figure = section()
             name = f"{section.__name__.replace('_', '-')}.png"
             figure.patch.set_facecolor("white")
-            FigureCanvasAgg(figure).print_figure(FOLDER / "images" / name, dpi=120, metadata={"Software": None})
+            FigureCanvasAgg(figure).print_figure(
+                FOLDER / "images" / name, dpi=120, metadata={"Software": None}
+            )
             parts += [text, f"![{text.splitlines()[0].lstrip('# ')}](images/{name})\n"]
     (FOLDER / "mechanisms.md").write_text("\n".join(parts), encoding="utf-8")
 
@@ -51,9 +59,18 @@ def main() -> None:
 def five_axis_tree() -> tuple[str, Figure]:
     """P0, section 5.1: driving torques with and without friction, and motion under them."""
     m = load_mechanism("five-axis-tree")
-    viscous = {key: value for key, value in m.friction[0].parameters.items() if not key.startswith(("static", "stribeck"))}
-    laws = {"no friction": replace(m, friction={}), "Coulomb-viscous": replace(m, friction={
-        j: JointFriction("coulomb-viscous", "normal", viscous) for j in range(m.n)}), "Stribeck": m}
+    viscous = {
+        key: value
+        for key, value in m.friction[0].parameters.items()
+        if not key.startswith(("static", "stribeck"))
+    }
+    laws = {
+        "no friction": replace(m, friction={}),
+        "Coulomb-viscous": replace(
+            m, friction={j: JointFriction("coulomb-viscous", "normal", viscous) for j in range(m.n)}
+        ),
+        "Stribeck": m,
+    }
     t = np.linspace(0.0, 5.0, 501)[:, None]
     q, dq, ddq = 0.1 * t**2 * np.ones(m.n), 0.2 * t * np.ones(m.n), np.full((len(t), m.n), 0.2)
     found = {name: driving_torque(mechanism, q, dq, ddq) for name, mechanism in laws.items()}
@@ -61,7 +78,9 @@ def five_axis_tree() -> tuple[str, Figure]:
     axes = figure.subplots(2, 3)
     joints = (0, 1, 3)
     for column, j in zip(axes.T, joints, strict=True):
-        for (name, driving), colour in zip(found.items(), (COLOURS.faint, SHADES[1], COLOURS.accent), strict=True):
+        for (name, driving), colour in zip(
+            found.items(), (COLOURS.faint, SHADES[1], COLOURS.accent), strict=True
+        ):
             column[0].plot(t, driving.tau[:, j], color=colour, lw=1.2, label=name)
             if name != "no friction":
                 column[1].plot(t, driving.friction[:, j], color=colour, lw=1.2)
@@ -69,10 +88,18 @@ def five_axis_tree() -> tuple[str, Figure]:
         column[1].set_title("friction, N·m")
         column[1].set(xlabel="t, s")
     axes[0, 0].legend(frameon=False)
-    rows = [f"| {time:g} | " + " | ".join(f"{found['no friction'].tau[k, j]:.4f}, {found['Stribeck'].friction[k, j]:.4f}"
-                                          for j in joints) + " |" for time in (0.05, 0.1, 0.5, 1.0, 2.0, 5.0)
-            for k in (int(np.argmin(np.abs(t[:, 0] - time))),)]
-    return f"""## Five-axis tree (P0, section 5.1)
+    rows = [
+        f"| {time:g} | "
+        + " | ".join(
+            f"{found['no friction'].tau[k, j]:.4f}, {found['Stribeck'].friction[k, j]:.4f}"
+            for j in joints
+        )
+        + " |"
+        for time in (0.05, 0.1, 0.5, 1.0, 2.0, 5.0)
+        for k in (int(np.argmin(np.abs(t[:, 0] - time))),)
+    ]
+    return (
+        f"""## Five-axis tree (P0, section 5.1)
 
 Five revolute joints with vertical axes, in two branches. All joints accelerate by 0.2 rad/s² from rest. Friction grows with the
 normal load of Eq. 47. Assumed: the bearings (radii of 20, 15 and 50 mm) and the start at q = 0. All other data are from Table 2
@@ -86,7 +113,9 @@ Under the driving torques with Stribeck friction, `simulate` follows the wanted 
 simulated tree, the same torques cause a deviation of {_astray(m):.2f} rad within a second.
 
 {shown(FIVE_AXES)}
-""", figure
+""",
+        figure,
+    )
 
 
 FIVE_AXES = """
@@ -145,17 +174,30 @@ def three_loop_chain() -> tuple[str, Figure]:
     left.legend(frameon=False)
     middle.plot(crank, driving.friction[:, 0], color=COLOURS.accent, lw=1.2)
     middle.set_title("its friction, N·m")
-    for k, (closure, colour) in enumerate(zip(m.closures, (SHADES[0], SHADES[2], SHADES[4]), strict=True)):
-        right.plot(crank, np.linalg.norm(ideal.force[:, k], axis=1), color=colour, lw=1.2, label=closure.name)
+    for k, (closure, colour) in enumerate(
+        zip(m.closures, (SHADES[0], SHADES[2], SHADES[4]), strict=True)
+    ):
+        right.plot(
+            crank,
+            np.linalg.norm(ideal.force[:, k], axis=1),
+            color=colour,
+            lw=1.2,
+            label=closure.name,
+        )
     right.set_title("force in the cut joints, N")
     right.legend(frameon=False)
     for ax in (left, middle, right):
         ax.set(xlabel="crank, rad")
     chosen = close_loops(m, [[0.0], [0.5], [1.0], [1.5]], np.full((4, 1), 0.1))
     exact, rubbing = closed_loads(m, chosen), closed_driving_torque(m, chosen)
-    rows = [f"| {chosen.q[k, 0]:.1f} | {exact.joints.radial[k, 0]:.3f} | {exact.tau[k, 0]:.5f} | {rubbing.friction[k, 0]:.5f} "
-            f"| {rubbing.tau[k, 0]:.5f} |" for k in range(4)]
-    return f"""## Three-loop chain (P0, section 5.2)
+    rows = [
+        f"| {chosen.q[k, 0]:.1f} | {exact.joints.radial[k, 0]:.3f} | {exact.tau[k, 0]:.5f} | "
+        f"{rubbing.friction[k, 0]:.5f} "
+        f"| {rubbing.tau[k, 0]:.5f} |"
+        for k in range(4)
+    ]
+    return (
+        f"""## Three-loop chain (P0, section 5.2)
 
 A crank drives six links through three loops in a vertical plane, at 0.1 rad/s. Assumed: the pin radius of 20 mm and the base
 points, which Table 3 of P0 leaves out. The lengths of P0 close the loops at q = 0 if the base point of the crank is at
@@ -171,7 +213,9 @@ The crank cannot make a full turn. A request for 3 rad is refused:
     {refusal}
 
 {shown(THREE_LOOPS)}
-""", figure
+""",
+        figure,
+    )
 
 
 THREE_LOOPS = """
@@ -188,38 +232,51 @@ print(driving.tau[0, 0].round(5), driving.friction[0, 0].round(5), driving.loads
 
 
 def six_cylinders() -> tuple[str, Figure]:
-    """P1: multipliers of maximal coordinates, and how well constraint sets keep horizontal hinges."""
+    """P1: multipliers of maximal coordinates, and how well constraint
+    sets keep horizontal hinges.
+    """
     m = load_mechanism("six-cylinders")
     start = np.array([0.0, 0.0, np.pi / 2.0, 0.0, 0.0, 0.0])
     found = maximal_dynamics(m, start[None], ddq=np.zeros((1, m.n))).multipliers[0, :, 2]
     printed = (1.1366e5, 5.0867e4, 2.3938e4, 1.2305e4, 9.2770e3, 6.4891e3)
     outboard = np.cumsum(m.mass[::-1])[::-1] * G
-    rows = [f"| {name} | {weight:.4f} | {multiplier:.4f} | {paper:.5g} |"
-            for name, weight, multiplier, paper in zip(m.names, outboard, found, printed, strict=True)]
+    rows = [
+        f"| {name} | {weight:.4f} | {multiplier:.4f} | {paper:.5g} |"
+        for name, weight, multiplier, paper in zip(m.names, outboard, found, printed, strict=True)
+    ]
 
     t, both = np.linspace(0.0, 2.0, 201)[:, None], np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     rate = np.radians(15.0) * both
-    multipliers = maximal_dynamics(m, start + rate * t**2 / 2.0, rate * t, ddq=rate * np.ones_like(t)).multipliers
+    multipliers = maximal_dynamics(
+        m, start + rate * t**2 / 2.0, rate * t, ddq=rate * np.ones_like(t)
+    ).multipliers
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     for j, colour in zip(range(m.n), (*SHADES, COLOURS.accent), strict=True):
         left.plot(t, multipliers[:, j, 2] / outboard[j], color=colour, lw=1.2, label=m.names[j])
-        middle.plot(t, np.hypot(multipliers[:, j, 3], multipliers[:, j, 4]) / 1e3, color=colour, lw=1.2)
+        middle.plot(
+            t, np.hypot(multipliers[:, j, 3], multipliers[:, j, 4]) / 1e3, color=colour, lw=1.2
+        )
     left.set_title("vertical force over weight at rest")
     middle.set_title("couple across the hinge, kN·m")
     middle.legend(*left.get_legend_handles_labels(), frameon=False, ncols=2)
-    sets: tuple[tuple[ConstraintSet, str, str], ...] = (("dot", "products (here)", COLOURS.accent),
-                                                        ("projected", "projected (P1)", COLOURS.faint))
+    sets: tuple[tuple[ConstraintSet, str, str], ...] = (
+        ("dot", "products (here)", COLOURS.accent),
+        ("projected", "projected (P1)", COLOURS.faint),
+    )
     for kind, label, colour in sets:
         values = constraint_rank(m, start + np.radians(15.0) * both, kind).singular_values
         number = np.arange(1, len(values) + 1)
-        right.semilogy(number, np.maximum(values, 1e-17), color=colour, lw=0.8, marker="o", ms=2.5, label=label)
+        right.semilogy(
+            number, np.maximum(values, 1e-17), color=colour, lw=0.8, marker="o", ms=2.5, label=label
+        )
     right.set_title("singular values of the constraints")
     right.set(xlabel="number")
     right.legend(frameon=False)
     for ax in (left, middle):
         ax.set(xlabel="t, s")
-    return f"""## Six steel cylinders (P1)
+    return (
+        f"""## Six steel cylinders (P1)
 
 In maximal coordinates joint forces are multipliers. The vertical multipliers that P1 prints are the weights that the hinges carry
 at rest. Assumed, because P1 does not state it: the posture, with cylinders 1 and 2 upright and cylinders 3 to 6 horizontal.
@@ -233,7 +290,9 @@ projected on x and y of the base, the two rows of a horizontal hinge are linearl
 and the recovery of masses and inertias.
 
 {shown(CYLINDERS)}
-""", figure
+""",
+        figure,
+    )
 
 
 CYLINDERS = """
@@ -252,7 +311,13 @@ def planar_3_prr() -> tuple[str, Figure]:
     m = load_mechanism("planar-3-prr")
     t = np.linspace(0.0, 2.0, 401)[:, None]
     w, size = np.array([np.pi, 2.0 * np.pi, np.pi]), np.array([0.05, 0.02, 0.10])
-    motion = close_loops(m, size * np.sin(w * t), size * w * np.cos(w * t), -size * w**2 * np.sin(w * t), known=[0, 1, 2])
+    motion = close_loops(
+        m,
+        size * np.sin(w * t),
+        size * w * np.cos(w * t),
+        -size * w**2 * np.sin(w * t),
+        known=[0, 1, 2],
+    )
     ideal, driving = closed_loads(m, motion), closed_driving_torque(m, motion)
     sliders = [m.names.index(f"slider{k}") for k in (1, 2, 3)]
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
@@ -264,20 +329,29 @@ def planar_3_prr() -> tuple[str, Figure]:
         right.plot(t, driving.tau[:, j], color=colour, lw=1.2)
     left.legend(frameon=False, loc="upper left", ncols=2)
     left.set_ylim(top=52.0)
-    for ax, title in ((left, "normal force"), (middle, "friction"), (right, "driving force without (pale) and with friction")):
+    for ax, title in (
+        (left, "normal force"),
+        (middle, "friction"),
+        (right, "driving force without (pale) and with friction"),
+    ):
         ax.set_title(f"{title}, N")
         ax.set(xlabel="t, s")
-    ratio = driving.loads.normal[:, sliders].max(axis=0) / driving.loads.normal[:, sliders].min(axis=0)
-    return f"""## Planar 3-PRR (P2)
+    ratio = driving.loads.normal[:, sliders].max(axis=0) / driving.loads.normal[:, sliders].min(
+        axis=0
+    )
+    return (
+        f"""## Planar 3-PRR (P2)
 
 Three sliders on a rail carry a platform, which moves by x = 0.05 sin(pi t) m, y = 0.28 + 0.02 sin(2 pi t) m and angle = 0.1
-sin(pi t) rad. The normal force on the three sliders varies by factors of {', '.join(f'{value:.2f}' for value in ratio)} over
+sin(pi t) rad. The normal force on the three sliders varies by factors of {", ".join(f"{value:.2f}" for value in ratio)} over
 the cycle. A constant Coulomb level is visibly wrong for the first two sliders; a friction coefficient is right for all three.
 The Stribeck exponent is 1, as in P2. Assumed: all lengths, masses, friction coefficients and the motion, because the numbers of
 P2 were not available.
 
 {shown(THREE_SLIDERS)}
-""", figure
+""",
+        figure,
+    )
 
 
 THREE_SLIDERS = """
@@ -301,29 +375,56 @@ def gough_stewart() -> tuple[str, Figure]:
     m = load_mechanism("gough-stewart")
     legs = list(m.active)
     degrees = np.pi / 180.0
-    poses = np.array([[0, 0, 0, 0, 0, 0], [.05, 0, .02, 2 * degrees, 0, 0], [.10, .05, .05, 4 * degrees, 0, 2 * degrees],
-                      [.10, .10, .08, 6 * degrees, -2 * degrees, 3 * degrees],
-                      [.05, .15, .10, 8 * degrees, -4 * degrees, 3 * degrees], [0, .15, .12, 10 * degrees, -5 * degrees, 0]])
+    poses = np.array(
+        [
+            [0, 0, 0, 0, 0, 0],
+            [0.05, 0, 0.02, 2 * degrees, 0, 0],
+            [0.10, 0.05, 0.05, 4 * degrees, 0, 2 * degrees],
+            [0.10, 0.10, 0.08, 6 * degrees, -2 * degrees, 3 * degrees],
+            [0.05, 0.15, 0.10, 8 * degrees, -4 * degrees, 3 * degrees],
+            [0, 0.15, 0.12, 10 * degrees, -5 * degrees, 0],
+        ]
+    )
     wrench = np.zeros((len(poses), m.n, 6))
     wrench[:, 5] = (0.5, 0.25, -0.75, 0.5, 1.0, 1.25)
     lengths = close_loops(m, poses, known=range(6)).q[:, legs]
     increase = {}
-    for arm, label in ((0.0006, "20 mm ball"), (0.003, "100 mm ball"), (0.03, "0.03 m, the paper's number as it stands")):
-        rubbing = replace(m, balls=tuple(replace(ball, friction_arm=arm) for ball in m.balls),
-                          closures=tuple(replace(closure, friction_arm=arm) for closure in m.closures))
+    for arm, label in (
+        (0.0006, "20 mm ball"),
+        (0.003, "100 mm ball"),
+        (0.03, "0.03 m, the paper's number as it stands"),
+    ):
+        rubbing = replace(
+            m,
+            balls=tuple(replace(ball, friction_arm=arm) for ball in m.balls),
+            closures=tuple(replace(closure, friction_arm=arm) for closure in m.closures),
+        )
         lifting = close_loops(rubbing, lengths, np.full_like(lengths, 0.02))
-        ideal, driving = closed_loads(rubbing, lifting, None, wrench), closed_driving_torque(rubbing, lifting, wrench)
+        ideal, driving = (
+            closed_loads(rubbing, lifting, None, wrench),
+            closed_driving_torque(rubbing, lifting, wrench),
+        )
         forces, rubbed = np.abs(ideal.tau[:, legs]), np.abs(driving.tau[:, legs])
         increase[label] = 100.0 * (rubbed.sum(axis=1) / forces.sum(axis=1) - 1.0)
     figure = Figure(figsize=(9.2, 2.7), layout="constrained")
     left, right = figure.subplots(1, 2)
     for j, colour in zip(range(6), (*SHADES, COLOURS.accent), strict=True):
         left.plot(np.arange(1, 7), ideal.tau[:, legs[j]], color=colour, lw=0.9, ls="--")
-        left.plot(np.arange(1, 7), driving.tau[:, legs[j]], color=colour, lw=1.2, marker="o", ms=3, label=f"leg {j + 1}")
+        left.plot(
+            np.arange(1, 7),
+            driving.tau[:, legs[j]],
+            color=colour,
+            lw=1.2,
+            marker="o",
+            ms=3,
+            label=f"leg {j + 1}",
+        )
     left.set_title("force of each leg without (dashed) and with friction arms of 0.03 m, N")
     left.legend(frameon=False, ncols=3)
     left.set_ylim(top=54.0)
-    for (label, values), colour in zip(increase.items(), (SHADES[0], SHADES[2], COLOURS.accent), strict=True):
+    for (label, values), colour in zip(
+        increase.items(), (SHADES[0], SHADES[2], COLOURS.accent), strict=True
+    ):
         right.plot(np.arange(1, 7), values, color=colour, lw=1.2, marker="o", ms=3, label=label)
     right.set_title("more force by friction, sum of all legs, %")
     right.legend(frameon=False)
@@ -333,11 +434,22 @@ def gough_stewart() -> tuple[str, Figure]:
         close_loops(load_mechanism("gough-stewart-paper"), np.zeros((1, 6)))
     except PostureError as error:
         refusal = str(error).split(": a closure")[0]
-    rows = [f"| {label} | {', '.join(f'{value:.2f}' for value in values)} |" for label, values in increase.items()]
-    each = [f"| {k + 1} | " + " | ".join(f"{ideal.tau[pose, leg]:.2f}, {driving.tau[pose, leg]:.2f}" for pose in (0, 2, 5))
-            + " | " + ", ".join(f"{100.0 * more:.1f}" for more in (rubbed / forces - 1.0)[:, k]) + " |"
-            for k, leg in enumerate(legs)]
-    return f"""## Gough-Stewart platform (P4)
+    rows = [
+        f"| {label} | {', '.join(f'{value:.2f}' for value in values)} |"
+        for label, values in increase.items()
+    ]
+    each = [
+        f"| {k + 1} | "
+        + " | ".join(
+            f"{ideal.tau[pose, leg]:.2f}, {driving.tau[pose, leg]:.2f}" for pose in (0, 2, 5)
+        )
+        + " | "
+        + ", ".join(f"{100.0 * more:.1f}" for more in (rubbed / forces - 1.0)[:, k])
+        + " |"
+        for k, leg in enumerate(legs)
+    ]
+    return (
+        f"""## Gough-Stewart platform (P4)
 
 Six legs lift a platform of 15 kg at 0.02 m/s each, against an external wrench. Hips, balls and sliders have friction; a ball
 has the moment K |R| against its relative angular velocity. Assumed: joints in three pairs on the diameters of P4, because the
@@ -361,7 +473,9 @@ per cent. Single legs reach ten per cent, the sum of the legs does not:
 The joint angles of P4 make two hexagons with a centre of symmetry. Such hexagons do not hold a level platform:
 
     {refusal}
-""", figure
+""",
+        figure,
+    )
 
 
 SIX_LEGS = """
@@ -379,8 +493,15 @@ print(driving.tau[0, list(stewart.active)].round(4))
 """
 
 SECTIONS: tuple[Callable[[], tuple[str, Figure]], ...] = (
-    five_axis_tree, three_loop_chain, six_cylinders, planar_3_prr, gough_stewart, flexible_arm, flexible_arm_trends,
-    flexible_parallel)
+    five_axis_tree,
+    three_loop_chain,
+    six_cylinders,
+    planar_3_prr,
+    gough_stewart,
+    flexible_arm,
+    flexible_arm_trends,
+    flexible_parallel,
+)
 
 if __name__ == "__main__":
     main()

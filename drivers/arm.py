@@ -32,12 +32,17 @@ class Command:
 
 
 def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str]) -> str | None:
-    """Return the reason why an arm with these joints and modes cannot carry out a command; None if it can."""
+    """Return the reason why an arm with these joints and modes cannot carry out
+    a command; None if it can.
+    """
     joints = f"{len(names)} joints ({', '.join(names)})"
     if command.velocity.shape != (len(names),):
         return f"the velocity command has {command.velocity.size} value(s) for {joints}"
     if not np.isfinite(command.velocity).all():
-        return f"the velocity command of {names[int(np.argmin(np.isfinite(command.velocity)))]} is not a finite number"
+        return (
+            f"the velocity command of {names[int(np.argmin(np.isfinite(command.velocity)))]} is "
+            "not a finite number"
+        )
     if command.mode is None:
         return None
     if command.torque is not None and command.torque.shape != (len(names),):
@@ -46,7 +51,10 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
         return f"the command has {len(command.mode)} mode(s) for {joints}"
     for j, (name, mode) in enumerate(zip(names, command.mode, strict=True)):
         if mode not in modes:
-            return f"the mode of {name} is {mode!r}; this arm accepts {', '.join(sorted(modes)) or 'no mode'}"
+            return (
+                f"the mode of {name} is {mode!r}; this arm accepts "
+                f"{', '.join(sorted(modes)) or 'no mode'}"
+            )
         if mode == "torque" and (command.torque is None or not np.isfinite(command.torque[j])):
             return f"the torque command of {name} is not a finite number"
     return None
@@ -94,8 +102,9 @@ class Resolution:
     velocity_step, position_step, torque_step : ndarray, shape (n,)
         Steps of the velocity set-point, of the position reading and of the torque reading.
     viscous_error : ndarray, shape (n,), optional
-        Largest error of the torque reading per unit of speed [N·m·s/rad]. A drive with position set-points pulls less and less
-        until the next set-point, and its torque is read at one moment in between.
+        Largest error of the torque reading per unit of speed [N·m·s/rad]. A drive with
+        position set-points pulls less and less until the next set-point, and its torque is
+        read at one moment in between.
     """
 
     velocity_step: Array
@@ -108,7 +117,8 @@ class Resolution:
 class Arm(Protocol):
     """An arm that moves in steps. The arm owns the clock: `step` waits, and callers never sleep.
 
-    An arm is a context manager: entering connects, configures and verifies by read-back; leaving stops and disables.
+    An arm is a context manager: entering connects, configures and verifies by read-back;
+    leaving stops and disables.
     """
 
     names: tuple[str, ...]
@@ -119,11 +129,17 @@ class Arm(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
     def enable(self) -> None:
-        """Power the joints at rest. Only this call ends a stop; a person requests it, never a loop."""
+        """Power the joints at rest. Only this call ends a stop; a person
+        requests it, never a loop.
+        """
 
     def step(self, command: Command) -> JointSample:
         """Send the command, wait for the arm's next tick, and return the measurements.
@@ -135,4 +151,6 @@ class Arm(Protocol):
         """
 
     def stop(self, reason: str) -> None:
-        """Bring all joints to rest. Idempotent; every step of the stop is tried before an error is raised."""
+        """Bring all joints to rest. Idempotent; every step of the stop is tried
+        before an error is raised.
+        """

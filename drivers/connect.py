@@ -9,7 +9,8 @@ from stribeck.ident.errors import InputError, about_file, unknown_name
 from stribeck.ident.plugins import installed, load
 
 Connect = Callable[[ArmFile, int | None], Arm]
-GROUP = "stribeck.drivers"      # group of entry points for drivers of other packages; each is a function like those of `DRIVERS`
+# group of entry points for drivers of other packages; each is a function like those of `DRIVERS`
+GROUP = "stribeck.drivers"
 
 
 def _simulated(arm: ArmFile, seed: int | None) -> Arm:
@@ -19,7 +20,10 @@ def _simulated(arm: ArmFile, seed: int | None) -> Arm:
 
 
 def _wired(link: str) -> Connect:
-    """Return a function that makes an arm with the link "module:class"; the module is imported at the first call."""
+    """Return a function that makes an arm with the link "module:class"; the module is
+    imported at the first call.
+    """
+
     def made(arm: ArmFile, seed: int | None) -> Arm:
         from stribeck.drivers.wire.wired_arm import WiredArm
 
@@ -34,9 +38,11 @@ DRIVERS: dict[str, Connect] = {
     "dynamixel": _wired("stribeck.drivers.dynamixel.dynamixel_link:DynamixelLink"),
     "damiao": _wired("stribeck.drivers.mit.damiao:DamiaoLink"),
     "odrive": _wired("stribeck.drivers.odrive.odrive_link:OdriveLink"),
-    "cubemars": _wired("stribeck.drivers.mit.cubemars:CubemarsLink")}
+    "cubemars": _wired("stribeck.drivers.mit.cubemars:CubemarsLink"),
+}
 
-# kinds whose drives stop and hold their joints when they hear nothing for long; drives of other kinds lose power
+# kinds whose drives stop and hold their joints when they hear nothing for long; drives
+# of other kinds lose power
 HOLDING = frozenset({"simulated", "canopen", "dynamixel", "cubemars"})
 
 
@@ -55,7 +61,8 @@ def driver_function(arm: ArmFile) -> Connect | None:
 
 
 def holds_in_silence(arm: ArmFile) -> bool:
-    """Whether the arm's drives stop and hold their joints when they hear nothing for long; other drives lose power.
+    """Whether the arm's drives stop and hold their joints when they hear nothing for
+    long; other drives lose power.
 
     A plug-in declares this by the attribute ``holding = True`` of its function.
     """
@@ -63,7 +70,8 @@ def holds_in_silence(arm: ArmFile) -> bool:
 
 
 def check_kind(arm: ArmFile) -> None:
-    """Refuse an arm whose driver is neither built in nor an installed plug-in; loads and connects nothing.
+    """Refuse an arm whose driver is neither built in nor an installed plug-in;
+    loads and connects nothing.
 
     Raises
     ------
@@ -79,8 +87,8 @@ def check_kind(arm: ArmFile) -> None:
 def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     """Make the arm of the kind that ``[driver]`` names; the arm is not connected yet.
 
-    The kinds are those of `DRIVERS` and the installed plug-ins: entry points of the group ``stribeck.drivers``, each a
-    function like those of the table.
+    The kinds are those of `DRIVERS` and the installed plug-ins: entry points of the group
+    ``stribeck.drivers``, each a function like those of the table.
 
     Parameters
     ----------
@@ -92,7 +100,8 @@ def connect(arm: ArmFile, seed: int | None = None) -> Arm:
     Raises
     ------
     InputError
-        If the driver is unknown; the message lists the drivers. Also if limits of real hardware are assumed, not stated.
+        If the driver is unknown; the message lists the drivers. Also if limits of real
+        hardware are assumed, not stated.
     """
     kind = arm.driver.kind
     if kind != "simulated":

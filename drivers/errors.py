@@ -30,16 +30,44 @@ class LimitExceeded(DriverError):
         The breach in words, without the reaction.
     """
 
-    def __init__(self, joint: str, quantity: str, value: float, limit: float, unit: str, t: float, why: str = "") -> None:
-        self.fault = (f"{quantity} of {joint} is {value:.4g} {unit}, limit {limit:.4g} {unit}, at t = {t:.3f} s"
-                      + (f"; {why}" if why else ""))
+    def __init__(
+        self,
+        joint: str,
+        quantity: str,
+        value: float,
+        limit: float,
+        unit: str,
+        t: float,
+        why: str = "",
+    ) -> None:
+        self.fault = (
+            f"{quantity} of {joint} is {value:.4g} {unit}, limit {limit:.4g} {unit}, at t = "
+            f"{t:.3f} s" + (f"; {why}" if why else "")
+        )
         super().__init__(f"{self.fault}; the arm was stopped")
-        self.joint, self.quantity, self.value, self.limit, self.unit, self.t = joint, quantity, value, limit, unit, t
+        self.joint, self.quantity, self.value, self.limit, self.unit, self.t = (
+            joint,
+            quantity,
+            value,
+            limit,
+            unit,
+            t,
+        )
         self._why = why
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, float, float, str, float, str]]:
-        """Pickle by the constructor's arguments, so that the error can be sent to other processes."""
-        return type(self), (self.joint, self.quantity, self.value, self.limit, self.unit, self.t, self._why)
+        """Pickle by the constructor's arguments, so that the error can
+        be sent to other processes.
+        """
+        return type(self), (
+            self.joint,
+            self.quantity,
+            self.value,
+            self.limit,
+            self.unit,
+            self.t,
+            self._why,
+        )
 
 
 class ReplayMismatch(DriverError):

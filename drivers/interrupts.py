@@ -1,4 +1,6 @@
-"""Signals that end a program which moves an arm: handled like Ctrl-C, and delayed during steps that must complete."""
+"""Signals that end a program which moves an arm: handled like Ctrl-C, and delayed during
+steps that must complete.
+"""
 
 import signal
 import threading
@@ -10,18 +12,25 @@ _ENDING = {getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 @contextmanager
 def uninterrupted(ending: bool = False) -> Iterator[None]:
-    """Delay Ctrl-C and other signals until the end of the block; they take no effect if the block ends in an error.
+    """Delay Ctrl-C and other signals until the end of the block; they take no effect if
+    the block ends in an error.
 
-    Each signal that came is raised once, signals that end the program last. If the program is `ending` anyway, none is raised.
+    Each signal that came is raised once, signals that end the program last. If the program is
+    `ending` anyway, none is raised.
 
-    Use this for blocks that end by themselves within seconds, such as a stop whose steps have timeouts. Signals that the system
-    handles by default are not changed. Outside the main thread, which receives all signals, the block does nothing.
+    Use this for blocks that end by themselves within seconds, such as a stop whose steps have
+    timeouts. Signals that the system handles by default are not changed. Outside the main thread,
+    which receives all signals, the block does nothing.
     """
     held: set[int] = set()
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: handler for number in signal.valid_signals() if callable(handler := signal.getsignal(number))}
+    before = {
+        number: handler
+        for number in signal.valid_signals()
+        if callable(handler := signal.getsignal(number))
+    }
     try:
         for number in before:
             signal.signal(number, lambda number, _: held.add(number))
@@ -36,14 +45,20 @@ def uninterrupted(ending: bool = False) -> Iterator[None]:
 
 @contextmanager
 def endings_raised() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP raise KeyboardInterrupt inside the block, as Ctrl-C does, instead of ending the program.
+    """Make SIGTERM and SIGHUP raise KeyboardInterrupt inside the block, as Ctrl-C does,
+    instead of ending the program.
 
-    Signals with another handler keep it. Outside the main thread, which alone may set handlers, the block does nothing.
+    Signals with another handler keep it. Outside the main thread, which alone may set
+    handlers, the block does nothing.
     """
     ours: list[int] = []
     if threading.current_thread() is threading.main_thread():
         asked = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
-        ours = [number for number in asked if number is not None and signal.getsignal(number) is signal.SIG_DFL]
+        ours = [
+            number
+            for number in asked
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL
+        ]
     for number in ours:
         signal.signal(number, signal.default_int_handler)
     try:

@@ -1,21 +1,25 @@
-"""Real-time priority for the loop that talks to drives, and for emulated drives, if the system grants it."""
+"""Real-time priority for the loop that talks to drives, and for emulated
+drives, if the system grants it.
+"""
 
 import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_PRIORITY = 10      # of 99; above all processes without real-time priority
+_PRIORITY = 10  # of 99; above all processes without real-time priority
 
 
 @contextmanager
 def real_time() -> Iterator[bool]:
-    """Run this thread, and threads that it starts, at real-time priority; gives whether the system granted it.
+    """Run this thread, and threads that it starts, at real-time priority; gives
+    whether the system granted it.
 
-    Linux grants the priority to root and to users with an ``rtprio`` limit. Without it everything works, but cycles are late
-    more often on a busy computer.
+    Linux grants the priority to root and to users with an ``rtprio`` limit. Without it everything
+    works, but cycles are late more often on a busy computer.
     """
-    gc.freeze()             # excludes present objects from garbage collection, which would take tens of milliseconds
+    # excludes present objects from garbage collection, which would take tens of milliseconds
+    gc.freeze()
     try:
         with _priority() as granted:
             yield granted

@@ -1,4 +1,6 @@
-"""The supervisor: checks commands before they are sent, and all measurements of a cycle at once; a breach stops the arm."""
+"""The supervisor: checks commands before they are sent, and all measurements of a cycle at
+once; a breach stops the arm.
+"""
 
 from types import TracebackType
 from typing import Self
@@ -12,18 +14,29 @@ from stribeck.drivers.staleness import stale_age
 from stribeck.drivers.swinging import Swings
 from stribeck.ident.errors import InputError
 
-_REACTION_TIME = 0.02      # s beyond a period for which a joint still follows its last command before it brakes
-_FOLLOWING_TIME = 0.2      # s, memory of the following error
-_MOVING_TIME = 1.0         # s, memory of the difference between position and integrated velocity
-_PAUSE = 4.0               # reaction times between samples after which the motion between them is unknown
-_OTHERWISE = 0.2           # part of the travel by which position and integrated velocity may differ, as velocities lag
-_ROUNDING = 1.0 + 1e-9     # tolerance of commands at their limits
-_BOTH_WAYS = np.array([[1.0], [-1.0]])      # towards the upper limits, and towards the lower limits
-_QUANTITIES = (            # the checked quantities, with units for joints that turn and joints that slide
-    ("position with stopping distance", "rad", "m"), ("position with stopping distance", "rad", "m"),
-    ("velocity", "rad/s", "m/s"), ("torque", "N·m", "N"), ("temperature", "°C", "°C"), ("age of the sample", "s", "s"),
-    ("following error", "rad", "m"), ("position against integrated velocity", "rad", "m"))
-_OF_LOOPS = (0, 1, 2, 3, 6, 7)      # rows of `_QUANTITIES` that an oscillating velocity loop can breach
+# s beyond a period for which a joint still follows its last command before it brakes
+_REACTION_TIME = 0.02
+_FOLLOWING_TIME = 0.2  # s, memory of the following error
+_MOVING_TIME = 1.0  # s, memory of the difference between position and integrated velocity
+# reaction times between samples after which the motion between them is unknown
+_PAUSE = 4.0
+# part of the travel by which position and integrated velocity may differ, as velocities lag
+_OTHERWISE = 0.2
+_ROUNDING = 1.0 + 1e-9  # tolerance of commands at their limits
+_BOTH_WAYS = np.array([[1.0], [-1.0]])  # towards the upper limits, and towards the lower limits
+# the checked quantities, with units for joints that turn and joints that slide
+_QUANTITIES = (
+    ("position with stopping distance", "rad", "m"),
+    ("position with stopping distance", "rad", "m"),
+    ("velocity", "rad/s", "m/s"),
+    ("torque", "N·m", "N"),
+    ("temperature", "°C", "°C"),
+    ("age of the sample", "s", "s"),
+    ("following error", "rad", "m"),
+    ("position against integrated velocity", "rad", "m"),
+)
+# rows of `_QUANTITIES` that an oscillating velocity loop can breach
+_OF_LOOPS = (0, 1, 2, 3, 6, 7)
 _WHY = {7: "position or velocity has a wrong sign or scale"}
 _COMMANDED = {"velocity": ("rad/s", "m/s"), "torque": ("N·m", "N")}
 _REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_joint"}
@@ -32,9 +45,9 @@ _REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_join
 class Supervisor:
     """An arm that stops when a measurement leaves its limits.
 
-    Each cycle checks: position with stopping distance, velocity, torque, temperature, age of each joint's sample, following
-    error (the lag behind the velocity commands), and position against integrated velocity. Commands beyond the limits of
-    velocity and torque are not sent.
+    Each cycle checks: position with stopping distance, velocity, torque, temperature, age of each
+    joint's sample, following error (the lag behind the velocity commands), and position against
+    integrated velocity. Commands beyond the limits of velocity and torque are not sent.
 
     Parameters
     ----------
@@ -57,12 +70,24 @@ class Supervisor:
         limits = arm.limits
         missing = limits.missing(arm.names)
         if missing:
-            raise InputError(f"{missing[0]} is missing in the arm file; no joint moves without this limit")
+            raise InputError(
+                f"{missing[0]} is missing in the arm file; no joint moves without this limit"
+            )
         n = len(arm.names)
         temperature = np.where(np.isnan(limits.temperature), np.inf, limits.temperature)
         stale = np.full(n, stale_age(arm.rate))
-        self._allowed = np.stack((limits.position[:, 1], -limits.position[:, 0], limits.velocity, limits.torque,
-                                  temperature, stale, limits.following_error, limits.following_error))
+        self._allowed = np.stack(
+            (
+                limits.position[:, 1],
+                -limits.position[:, 0],
+                limits.velocity,
+                limits.torque,
+                temperature,
+                stale,
+                limits.following_error,
+                limits.following_error,
+            )
+        )
         self._found = np.zeros_like(self._allowed)
         self._reaction = 1.0 / arm.rate + _REACTION_TIME
         self._braking = 0.5 / limits.acceleration
@@ -77,8 +102,12 @@ class Supervisor:
         self.arm.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.arm.__exit__(kind, error, trace)
 
     def enable(self) -> None:
@@ -98,8 +127,8 @@ class Supervisor:
         Raises
         ------
         LimitExceeded
-            If a measurement or the command exceeds a limit; the arm was stopped, and the command was not sent. The error has
-            joint, quantity, value and limit.
+            If a measurement or the command exceeds a limit; the arm was stopped, and the command
+            was not sent. The error has joint, quantity, value and limit.
         DriverError
             If a joint reports no position, velocity or torque; the arm was stopped.
         """
@@ -115,22 +144,26 @@ class Supervisor:
         self._swings.add(error)
         found = self._found
         place, speed, target = _BOTH_WAYS * q, _BOTH_WAYS * dq, _BOTH_WAYS * wanted
-        fastest = np.maximum(0.0, np.maximum(speed, np.minimum(target, speed + self._gain)))    # before the joint brakes
+        # before the joint brakes
+        fastest = np.maximum(0.0, np.maximum(speed, np.minimum(target, speed + self._gain)))
         found[:2] = (self._braking * fastest + self._reaction) * fastest + place
         np.abs(dq, out=found[2])
         np.abs(sample.tau, out=found[3])
         if sample.temperature is not None:
-            np.fmax(sample.temperature, 0.0, out=found[4])     # nan: the drive reports no temperature
+            # nan: the drive reports no temperature
+            np.fmax(sample.temperature, 0.0, out=found[4])
         found[5] = sample.t - sample.t_joint
         np.abs(self._behind, out=found[6])
         self._compare(sample)
         np.subtract(np.abs(self._apart), _OTHERWISE * self._gone, out=found[7])
-        if not (found <= self._allowed).all():      # a nan fails this too
+        if not (found <= self._allowed).all():  # a nan fails this too
             self._breach(sample)
         return sample
 
     def _compare(self, sample: JointSample) -> None:
-        """Compare position with integrated velocity over about a second; a pause, whose velocities are unknown, is skipped."""
+        """Compare position with integrated velocity over about a second; a pause, whose
+        velocities are unknown, is skipped.
+        """
         last, self._last = self._last, sample
         if last is None or not 0.0 < (dt := sample.t - last.t) < _PAUSE * self._reaction:
             return
@@ -139,7 +172,9 @@ class Supervisor:
         self._gone = keep * self._gone + np.abs(way)
 
     def _refuse(self, command: Command) -> None:
-        """Stop if the command of a joint exceeds its limit; the arm itself refuses malformed commands."""
+        """Stop if the command of a joint exceeds its limit; the arm itself
+        refuses malformed commands.
+        """
         modes = command.mode or ("velocity",) * len(self.names)
         for mode, units in _COMMANDED.items():
             values, limits = getattr(command, mode), getattr(self.limits, mode)
@@ -147,8 +182,14 @@ class Supervisor:
                 continue
             for j in (np.abs(values) > _ROUNDING * limits).nonzero()[0]:
                 if modes[j] == mode:
-                    error = LimitExceeded(self.names[j], f"commanded {mode}", float(values[j]), float(limits[j]),
-                                          units[int(self._prismatic[j])], self._t)
+                    error = LimitExceeded(
+                        self.names[j],
+                        f"commanded {mode}",
+                        float(values[j]),
+                        float(limits[j]),
+                        units[int(self._prismatic[j])],
+                        self._t,
+                    )
                     self.arm.stop(error.fault)
                     raise error
 
@@ -157,27 +198,42 @@ class Supervisor:
         for word, key in _REPORTED.items():
             missing = ~np.isfinite(getattr(sample, key))
             if missing.any():
-                fault = f"{self.names[int(np.argmax(missing))]} reported no {word} at t = {sample.t:.3f} s"
+                fault = (
+                    f"{self.names[int(np.argmax(missing))]} reported no {word} at t = "
+                    f"{sample.t:.3f} s"
+                )
                 self.arm.stop(fault)
                 raise DriverError(f"{fault}; the arm was stopped")
         row, joint = np.argwhere(~(self._found <= self._allowed))[0]
         value, allowed = float(self._found[row, joint]), float(self._allowed[row, joint])
-        if row == 1:                                    # the lower limit is checked with reversed sign
+        # the lower limit is checked with reversed sign
+        if row == 1:
             value, allowed = -value, -allowed
         quantity, *units = _QUANTITIES[row]
-        error = LimitExceeded(self.names[joint], quantity, value, allowed, units[int(self._prismatic[joint])], sample.t,
-                              (row in _OF_LOOPS and self._swinging(int(joint))) or _WHY.get(int(row), ""))
+        error = LimitExceeded(
+            self.names[joint],
+            quantity,
+            value,
+            allowed,
+            units[int(self._prismatic[joint])],
+            sample.t,
+            (row in _OF_LOOPS and self._swinging(int(joint))) or _WHY.get(int(row), ""),
+        )
         self.arm.stop(error.fault)
         raise error
 
     def _swinging(self, joint: int) -> str:
         """Return words about the oscillating velocity loop; empty if none oscillates.
 
-        The loop is that of this joint, or else the fastest oscillating loop, since joints move each other.
+        The loop is that of this joint, or else the fastest oscillating loop,
+        since joints move each other.
         """
         found = self._swings.frequency()
         j = joint if found[joint] > 0.0 else int(np.argmax(found))
         if found[j] == 0.0:
             return ""
-        return (f"{self.names[j]} swings about its set-points at {found[j]:.2g} Hz: its velocity loop is unstable; lower the "
-                "drive's gains (in simulation: bandwidth)")
+        return (
+            f"{self.names[j]} swings about its set-points at {found[j]:.2g} Hz: its velocity loop "
+            "is unstable; lower the "
+            "drive's gains (in simulation: bandwidth)"
+        )

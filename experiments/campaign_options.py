@@ -1,11 +1,20 @@
-"""Options of a campaign; stored with its runs, so that the campaign can be resumed with the same options."""
+"""Options of a campaign; stored with its runs, so that the campaign can be
+resumed with the same options.
+"""
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
 
 from stribeck.experiments.methods.registry import DEFAULT
 from stribeck.ident.errors import InputError
@@ -30,18 +39,21 @@ class CampaignOptions:
     method : str
         A name in `METHODS`.
     repeats : int
-        Number of runs of the plan; several runs show the deviation between runs. The k-th run has seed + k of simulated noise.
+        Number of runs of the plan; several runs show the deviation between runs. The k-th run has
+        seed + k of simulated noise.
     warm_up : float
         Longest warm-up before each run until friction settles [s].
     search : bool
-        Whether to search the lowest speed that each velocity loop holds, and plan no stroke below it.
+        Whether to search the lowest speed that each velocity loop holds,
+        and plan no stroke below it.
     breakaway : bool
         Whether to measure breakaway torque after the last run; needs a torque mode.
     serial, note : str
-        Serial number of the arm, if its file does not state it, and the operator's note; stored with runs and calibration.
+        Serial number of the arm, if its file does not state it, and the operator's note; stored
+        with runs and calibration.
     target, budget : float, optional
-        Precision at which to stop, see `Refinement`, and robot time for all motion [s]; default: one plan, run `repeats`
-        times.
+        Precision at which to stop, see `Refinement`, and robot time for all motion [s]; default:
+        one plan, run `repeats` times.
     """
 
     joints: tuple[str, ...] | None = None
@@ -68,12 +80,13 @@ class CampaignOptions:
 
 
 def begun_with(folder: Path) -> dict[str, Any]:
-    """Options of a campaign from its records, with those of the fit, in the names and units of `CampaignOptions`.
+    """Options of a campaign from its records, with those of the fit, in the names and
+    units of `CampaignOptions`.
 
     Empty if no record has options.
     """
     for path in records(folder):
-        with suppress(InputError):          # a record cut off while it was written
+        with suppress(InputError):  # a record cut off while it was written
             record = read_json(path)
             if isinstance(record, dict) and "options" in record:
                 break

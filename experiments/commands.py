@@ -1,4 +1,6 @@
-"""The commands as functions, for scripts and notebooks: same names, same options, files or loaded objects."""
+"""The commands as functions, for scripts and notebooks: same names, same
+options, files or loaded objects.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -53,8 +55,14 @@ class ExportedFile:
     losses: tuple[str, ...]
 
 
-def calibrate(arm: Place = "lab6", out: Place | None = None, *, yes: bool = False, resume: bool = False,
-              **options: Any) -> Calibration:
+def calibrate(
+    arm: Place = "lab6",
+    out: Place | None = None,
+    *,
+    yes: bool = False,
+    resume: bool = False,
+    **options: Any,
+) -> Calibration:
     """Plan, move, record and fit: the command ``stribeck calibrate``.
 
     Parameters
@@ -68,8 +76,8 @@ def calibrate(arm: Place = "lab6", out: Place | None = None, *, yes: bool = Fals
     resume : bool
         Continue the campaign in `out`.
     **options
-        Fields of `CampaignOptions` and of `Options`, such as ``joints=("j1", "j2")``, ``seed=1``, ``target=0.05``,
-        ``law="stribeck"``.
+        Fields of `CampaignOptions` and of `Options`, such as ``joints=("j1", "j2")``, ``seed=1``,
+        ``target=0.05``, ``law="stribeck"``.
 
     Returns
     -------
@@ -92,19 +100,32 @@ def calibrate(arm: Place = "lab6", out: Place | None = None, *, yes: bool = Fals
 
     def agree(plans: list[Plan]) -> None:
         if arm_file.driver.kind != "simulated" and not yes:
-            raise ArmStopped(f"{arm_file.name} is real hardware and moves only with yes=True; the command line shows limits "
-                             "and motion first, and asks")
+            raise ArmStopped(
+                f"{arm_file.name} is real hardware and moves only with yes=True; the command line "
+                "shows limits "
+                "and motion first, and asks"
+            )
 
-    of_fit = _options({name: options.pop(name) for name in [field.name for field in fields(Options)] if name in options})
+    of_fit = _options(
+        {
+            name: options.pop(name)
+            for name in [field.name for field in fields(Options)]
+            if name in options
+        }
+    )
     known = [field.name for field in fields(CampaignOptions) if field.name != "fit"]
     for name in options:
         if name not in known:
             raise unknown_name("option", name, (*known, *(field.name for field in fields(Options))))
     folder = Path(out) if out is not None else Path(f"calibration-{arm_file.name}")
-    return calibrate_arm(arm_file, folder, CampaignOptions(fit=of_fit, **options), Operator(agree), resume).calibration
+    return calibrate_arm(
+        arm_file, folder, CampaignOptions(fit=of_fit, **options), Operator(agree), resume
+    ).calibration
 
 
-def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, **options: Any) -> Calibration:
+def fit(
+    runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, **options: Any
+) -> Calibration:
     """Fit recorded runs: the command ``stribeck fit``.
 
     Parameters
@@ -114,8 +135,9 @@ def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, *
     out : str or path, optional
         New folder for calibration, points, model and report; by default nothing is written.
     **options
-        Fields of `Options`, such as ``law="stribeck"``, ``load="torque"``, ``motion="model"``; and ``signal="commands"`` for runs
-        of servos without torque, with ``law`` and ``load`` only. ``serial`` and ``note`` are stored in the calibration.
+        Fields of `Options`, such as ``law="stribeck"``, ``load="torque"``, ``motion="model"``; and
+        ``signal="commands"`` for runs of servos without torque, with ``law`` and ``load`` only.
+        ``serial`` and ``note`` are stored in the calibration.
 
     Returns
     -------
@@ -136,8 +158,15 @@ def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, *
     <Calibration of pendulum, ...: hinge identified>
     """
     several = [runs] if isinstance(runs, (str, PathLike, Run)) else list(runs)
-    loaded = [run for one in several for run in ([one] if isinstance(one, Run) else map(load_run, find_runs(Path(one), FITTED)))]
-    signal, about = options.pop("signal", TORQUE), {name: options.pop(name, "") for name in ("serial", "note")}
+    loaded = [
+        run
+        for one in several
+        for run in ([one] if isinstance(one, Run) else map(load_run, find_runs(Path(one), FITTED)))
+    ]
+    signal, about = (
+        options.pop("signal", TORQUE),
+        {name: options.pop(name, "") for name in ("serial", "note")},
+    )
     loaded = [run.about(**about) for run in loaded]
     chosen = _options(options)
     check_signal(signal, chosen)
@@ -153,8 +182,11 @@ def fit(runs: "Place | Run | Sequence[Place | Run]", out: Place | None = None, *
     return fit_runs(loaded, Path(out), chosen).calibration
 
 
-def validate(run: Place | Run, calibration: Place | Calibration, tolerance: float = TOLERANCE) -> Validation:
-    """Compare predicted and measured torque on a run that was not fitted: the command ``stribeck validate``.
+def validate(
+    run: Place | Run, calibration: Place | Calibration, tolerance: float = TOLERANCE
+) -> Validation:
+    """Compare predicted and measured torque on a run that was not fitted: the
+    command ``stribeck validate``.
 
     Parameters
     ----------
@@ -178,9 +210,14 @@ def validate(run: Place | Run, calibration: Place | Calibration, tolerance: floa
     return validate_calibration(_recorded(run), _loaded(calibration), tolerance)
 
 
-def rollout(run: Place | Run, calibration: Place | Calibration, gains: Mapping[str, tuple[float, ...]] | None = None,
-            horizon: float = HORIZON) -> Rollout:
-    """Simulate a recorded run in MuJoCo with the friction of a calibration, and compare positions: ``validate --rollout``.
+def rollout(
+    run: Place | Run,
+    calibration: Place | Calibration,
+    gains: Mapping[str, tuple[float, ...]] | None = None,
+    horizon: float = HORIZON,
+) -> Rollout:
+    """Simulate a recorded run in MuJoCo with the friction of a calibration, and compare
+    positions: ``validate --rollout``.
 
     Parameters
     ----------
@@ -189,33 +226,44 @@ def rollout(run: Place | Run, calibration: Place | Calibration, gains: Mapping[s
     calibration : path or Calibration
         File, folder, or a loaded calibration.
     gains : mapping of str to tuple of float, optional
-        By joint, or "default" for all joints: torque per position error and per velocity, and per velocity of the reference if
-        that differs [N·m/rad, N·m·s/rad]. Default: identified, if the log shows them.
+        By joint, or "default" for all joints: torque per position error and per velocity, and
+        per velocity of the reference if that differs [N·m/rad, N·m·s/rad]. Default:
+        identified, if the log shows them.
     horizon : float
         Time after which a simulation by recorded torques starts again from the measured motion [s].
 
     Returns
     -------
     Rollout
-        Position errors without friction, with the friction of the model's file, and with the calibration.
+        Position errors without friction, with the friction of the model's file,
+        and with the calibration.
 
     Examples
     --------
     >>> import stribeck
     >>> stribeck.rollout("campaign", "calibration-lab6")  # doctest: +SKIP
-    <Rollout of 6 joints by torques: mean position error in mrad (mm where sliding) 199 without friction, 7.53 calibration>
+    <Rollout of 6 joints by torques: mean position error in mrad (mm where sliding) 199 without
+    friction, 7.53 calibration>
     """
     return rollout_of(_recorded(run), _loaded(calibration), gains, horizon)
 
 
-def validate_external(run: Place | Run, calibration: Place | Calibration, pushes: Place | Sequence[Push] = (), *,
-                      gain: float = GAIN, false_alarms: float = FALSE_ALARMS) -> ExternalValidation:
-    """Observe external torque on a run that was not fitted: the command ``stribeck validate --external``.
+def validate_external(
+    run: Place | Run,
+    calibration: Place | Calibration,
+    pushes: Place | Sequence[Push] = (),
+    *,
+    gain: float = GAIN,
+    false_alarms: float = FALSE_ALARMS,
+) -> ExternalValidation:
+    """Observe external torque on a run that was not fitted: the command
+    ``stribeck validate --external``.
 
     Parameters
     ----------
     run : path or Run
-        Run folder, campaign with a validation run, or a loaded run. What is not a marked push must be free motion.
+        Run folder, campaign with a validation run, or a loaded run. What is not a marked
+        push must be free motion.
     calibration : path or Calibration
         File, folder, or a loaded calibration.
     pushes : path or sequence of Push
@@ -236,7 +284,11 @@ def validate_external(run: Place | Run, calibration: Place | Calibration, pushes
     <ExternalValidation of 6 joints: 0 false alarms; 0 of 0 pushes found>
     """
     recorded = _recorded(run)
-    marked = read_pushes(Path(pushes), recorded.names, float(recorded.t[-1])) if isinstance(pushes, (str, PathLike)) else pushes
+    marked = (
+        read_pushes(Path(pushes), recorded.names, float(recorded.t[-1]))
+        if isinstance(pushes, (str, PathLike))
+        else pushes
+    )
     return judge_external(recorded, _loaded(calibration), marked, gain, false_alarms)
 
 
@@ -261,8 +313,13 @@ def compare(before: Place | Calibration, after: Place | Calibration) -> Comparis
     return compare_calibrations(_loaded(before), _loaded(after))
 
 
-def export(calibration: Place | Calibration, to: str, out: Place | None = None, into: Place | None = None,
-           plain: bool = False) -> ExportedFile:
+def export(
+    calibration: Place | Calibration,
+    to: str,
+    out: Place | None = None,
+    into: Place | None = None,
+    plain: bool = False,
+) -> ExportedFile:
     """Write a calibration for other software: the command ``stribeck export``.
 
     Parameters
@@ -270,10 +327,11 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
     calibration : path or Calibration
         File, folder, or a loaded calibration.
     to : str
-        Format: urdf, mjcf, sdf, usd, isaac-lab, json, csv, ros2, c, ros2-controller, matlab, motionsolve, adams, trossen,
-        vendor, or the format of a plug-in.
+        Format: urdf, mjcf, sdf, usd, isaac-lab, json, csv, ros2, c, ros2-controller, matlab,
+        motionsolve, adams, trossen, vendor, or the format of a plug-in.
     out : str or path, optional
-        New file, or folder for ros2-controller; default beside the calibration, named after the arm.
+        New file, or folder for ros2-controller; default beside the
+        calibration, named after the arm.
     into : str or path, optional
         Robot description that is copied with the friction added; default the calibration's model.
     plain : bool
@@ -297,11 +355,15 @@ def export(calibration: Place | Calibration, to: str, out: Place | None = None, 
 
 
 def _loaded(calibration: Place | Calibration) -> Calibration:
-    return calibration if isinstance(calibration, Calibration) else Calibration.load(Path(calibration))
+    return (
+        calibration if isinstance(calibration, Calibration) else Calibration.load(Path(calibration))
+    )
 
 
 def _recorded(run: Place | Run) -> Run:
-    """Return a run that judges a calibration: loaded, from its folder, or the last validation run of a campaign."""
+    """Return a run that judges a calibration: loaded, from its folder, or the last
+    validation run of a campaign.
+    """
     return run if isinstance(run, Run) else load_run(find_runs(Path(run), (VALIDATION,))[-1])
 
 

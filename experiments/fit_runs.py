@@ -48,7 +48,9 @@ class Delivery:
 
 
 def load_fitted(paths: Iterable[Path]) -> list[Run]:
-    """Load the runs of a fit in order: run folders, and runs of campaigns with round trips or breakaway."""
+    """Load the runs of a fit in order: run folders, and runs of campaigns with
+    round trips or breakaway.
+    """
     return load_runs([folder for path in paths for folder in find_runs(path, FITTED)])
 
 
@@ -69,8 +71,19 @@ def fit_runs(runs: list[Run], out: Path, options: Options | None = None) -> Deli
     calibration = save_results(result, out)
     model, losses = save_model(calibration, out)
     report = write_report(result, out, run_notes(runs))
-    return Delivery(result, calibration, sum(run.duration for run in runs),
-                    (out / CALIBRATION, out / POINTS, report, model, *([] if result.breakaway.empty else [out / RAMPS])), losses)
+    return Delivery(
+        result,
+        calibration,
+        sum(run.duration for run in runs),
+        (
+            out / CALIBRATION,
+            out / POINTS,
+            report,
+            model,
+            *([] if result.breakaway.empty else [out / RAMPS]),
+        ),
+        losses,
+    )
 
 
 def save_results(result: Identification, out: Path) -> Calibration:
@@ -87,7 +100,9 @@ def save_results(result: Identification, out: Path) -> Calibration:
 
 
 def save_model(calibration: Calibration, out: Path) -> tuple[Path, tuple[str, ...]]:
-    """Write the model with calibrated friction in its own format; return the file and what the format cannot store."""
+    """Write the model with calibrated friction in its own format; return the file and
+    what the format cannot store.
+    """
     source = out / calibration.model.file
     exported = export(calibration, "urdf" if source.suffix.lower() == ".urdf" else "mjcf")
     target = source.with_name(f"{source.stem}.calibrated{exported.suffix}")

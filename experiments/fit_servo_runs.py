@@ -1,4 +1,6 @@
-"""From runs of servos without torque to results: calibration, models and a picture of the simulated motion."""
+"""From runs of servos without torque to results: calibration, models and a
+picture of the simulated motion.
+"""
 
 import shutil
 from collections.abc import Sequence
@@ -18,7 +20,7 @@ from stribeck.ident.whole_files import whole
 
 PICTURE = "motion.png"
 TORQUE, COMMANDS = SIGNALS = ("torque", "commands")
-_TAKEN = ("law", "load")        # options of a fit without torque
+_TAKEN = ("law", "load")  # options of a fit without torque
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,22 @@ def check_signal(signal: str, options: Options) -> None:
     """
     if signal not in SIGNALS:
         raise unknown_name("signal", signal, SIGNALS)
-    if signal == COMMANDS and (other := {name: value for name, value in options.differing.items() if name not in _TAKEN}):
+    if signal == COMMANDS and (
+        other := {name: value for name, value in options.differing.items() if name not in _TAKEN}
+    ):
         name = next(iter(other))
-        raise InputError(f"--{name.replace('_', '-')} {other[name]}: --signal commands takes --law and --load only; leave it out")
+        raise InputError(
+            f"--{name.replace('_', '-')} {other[name]}: --signal commands takes --law and --load "
+            "only; leave it out"
+        )
 
 
-def fit_servo_runs(runs: Sequence[Run], out: Path, law: str = AUTO, load: str = AUTO) -> ServoDelivery:
-    """Fit runs of servos and write calibration, model, exported model and a picture of measured and simulated motion."""
+def fit_servo_runs(
+    runs: Sequence[Run], out: Path, law: str = AUTO, load: str = AUTO
+) -> ServoDelivery:
+    """Fit runs of servos and write calibration, model, exported model and a picture of
+    measured and simulated motion.
+    """
     found = identify_servos(runs, law, load, datetime.now(UTC))
     out.mkdir(parents=True, exist_ok=True)
     calibration = save_servos(found, out)

@@ -32,10 +32,14 @@ from stribeck.ident.toml_tables import as_name
 from stribeck.ident.whole_files import file_sha256, write_whole
 
 METHOD = "speed-torque table"
-_ONE_WAY = "measured in one direction only: offset and gravity cannot be told apart from Coulomb friction"
+_ONE_WAY = (
+    "measured in one direction only: offset and gravity cannot be told apart from Coulomb friction"
+)
 
 
-def fit_table(file: Path, table: TablePoints, out: Path, options: Options, arm: ArmFile | None = None) -> Delivery:
+def fit_table(
+    file: Path, table: TablePoints, out: Path, options: Options, arm: ArmFile | None = None
+) -> Delivery:
     """Fit a table and write calibration, points, exported model and report.
 
     Parameters
@@ -60,8 +64,14 @@ def fit_table(file: Path, table: TablePoints, out: Path, options: Options, arm: 
     """
     if arm is not None:
         return _fitted(file, table, out, options, arm)
-    with TemporaryDirectory() as place:         # `save_results` copies the model to the results
-        return _fitted(file, table, out, options, _bare_arm(as_name(file.stem) or "table", table.joints, Path(place)))
+    with TemporaryDirectory() as place:  # `save_results` copies the model to the results
+        return _fitted(
+            file,
+            table,
+            out,
+            options,
+            _bare_arm(as_name(file.stem) or "table", table.joints, Path(place)),
+        )
 
 
 def _fitted(file: Path, table: TablePoints, out: Path, options: Options, own: ArmFile) -> Delivery:
@@ -69,46 +79,93 @@ def _fitted(file: Path, table: TablePoints, out: Path, options: Options, own: Ar
     mechanism = load_mechanism(own)
     for name in table.joints:
         if name not in mechanism.names:
-            raise InputError(f"{file}: {unknown_name('joint', name, mechanism.names)} of {own.name}; use its joint names in "
-                             f"the column of joints or in --column \"torque.{mechanism.names[0]}=...\", or leave --arm out")
+            raise InputError(
+                f"{file}: {unknown_name('joint', name, mechanism.names)} of {own.name}; use its "
+                "joint names in "
+                f'the column of joints or in --column "torque.{mechanism.names[0]}=...", or leave '
+                "--arm out"
+            )
     size = len(table.points)
-    run = Run(file, {"start": datetime.now(UTC).isoformat(), "experiment": METHOD}, own, (), mechanism.names,
-              table.points["t"].to_numpy(dtype=float), np.zeros(size, dtype=np.int64), {}, file_sha256(file))
+    run = Run(
+        file,
+        {"start": datetime.now(UTC).isoformat(), "experiment": METHOD},
+        own,
+        (),
+        mechanism.names,
+        table.points["t"].to_numpy(dtype=float),
+        np.zeros(size, dtype=np.int64),
+        {},
+        file_sha256(file),
+    )
     nowhere = np.zeros((size, mechanism.n))
-    chosen = ChosenRuns(own, (run,), (), ((),), tuple(Finding(None, "table", note) for note in table.notes))
+    chosen = ChosenRuns(
+        own, (run,), (), ((),), tuple(Finding(None, "table", note) for note in table.notes)
+    )
     points = table.points.assign(run=run.label)
-    reduced = ReducedRuns(replace(options, drift="none"), (mechanism,), (Reduction(points, q=nowhere, dq=nowhere),), ToolFit(),
-                          ())
+    reduced = ReducedRuns(
+        replace(options, drift="none"),
+        (mechanism,),
+        (Reduction(points, q=nowhere, dq=nowhere),),
+        ToolFit(),
+        (),
+    )
     fitted = fit_joints(chosen, reduced)
-    joints = {name: _of_table(name, fitted.joints[name], name not in table.one_way)
-              for name in mechanism.names if name in fitted.joints}
-    findings = (*chosen.findings, *fitted.findings, *(finding for joint in joints.values() for finding in joint.findings))
+    joints = {
+        name: _of_table(name, fitted.joints[name], name not in table.one_way)
+        for name in mechanism.names
+        if name in fitted.joints
+    }
+    findings = (
+        *chosen.findings,
+        *fitted.findings,
+        *(finding for joint in joints.values() for finding in joint.findings),
+    )
     made = make_calibration(chosen, reduced, JudgedJoints(joints, findings), datetime.now(UTC))
     result = Identification(made, fitted.points, joints, findings, mechanism)
     out.mkdir(parents=True, exist_ok=True)
     calibration = save_results(result, out)
     model, losses = save_model(calibration, out)
     report = write_report(result, out, {"table": file.name})
-    return Delivery(result, calibration, 0.0, (out / CALIBRATION, out / POINTS, report, model), losses)
+    return Delivery(
+        result, calibration, 0.0, (out / CALIBRATION, out / POINTS, report, model), losses
+    )
 
 
 def _bare_arm(name: str, joints: tuple[str, ...], place: Path) -> ArmFile:
     """Write an arm of bare joints without gravity into a folder and load it."""
     write_whole(place / f"{name}.urdf", bare_joints(joints))
-    write_whole(place / f"{name}.toml", f'schema = 1\nname = "{name}"\nmodel = "{name}.urdf"\ngravity = [0.0, 0.0, 0.0]\n')
+    write_whole(
+        place / f"{name}.toml",
+        f'schema = 1\nname = "{name}"\nmodel = "{name}.urdf"\ngravity = [0.0, 0.0, 0.0]\n',
+    )
     return load_arm(place / f"{name}.toml")
 
 
 def _of_table(name: str, joint: JointFit, both_ways: bool) -> JointFit:
-    """Adapt notes and findings of a fit to a table: rows are in the order of speed, perhaps of one direction only."""
-    gravity = joint.gravity if both_ways else {
-        key: Parameter(None, None, None, None, entry.unit, "unidentifiable", _ONE_WAY) for key, entry in joint.gravity.items()}
-    findings = tuple(Finding(name, "correlation", _in_order_of_speed(name, joint.fit.serial)) if finding.kind == "correlation"
-                     else finding for finding in joint.findings)
+    """Adapt notes and findings of a fit to a table: rows are in the order of speed,
+    perhaps of one direction only.
+    """
+    gravity = (
+        joint.gravity
+        if both_ways
+        else {
+            key: Parameter(None, None, None, None, entry.unit, "unidentifiable", _ONE_WAY)
+            for key, entry in joint.gravity.items()
+        }
+    )
+    findings = tuple(
+        Finding(name, "correlation", _in_order_of_speed(name, joint.fit.serial))
+        if finding.kind == "correlation"
+        else finding
+        for finding in joint.findings
+    )
     return replace(joint, gravity=gravity, findings=findings)
 
 
 def _in_order_of_speed(name: str, correlation: float) -> str:
     """Sentence about autocorrelated residuals of rows in the order of speed."""
-    return (f"{name}: residuals of neighbouring speeds are correlated (autocorrelation {correlation:.2f}): the law has the wrong "
-            "shape, or friction drifted during the measurement; intervals widened")
+    return (
+        f"{name}: residuals of neighbouring speeds are correlated (autocorrelation "
+        f"{correlation:.2f}): the law has the wrong "
+        "shape, or friction drifted during the measurement; intervals widened"
+    )

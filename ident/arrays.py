@@ -9,24 +9,29 @@ from numpy.typing import NDArray
 Groups = NDArray[np.int_]
 
 Array = NDArray[np.float64]
-Numbers = Any       # what NumPy takes as an array, or an array of another library
+Numbers = Any  # what NumPy takes as an array, or an array of another library
 
 
 def library_of(value: Any) -> Any:
-    """Return the module whose functions take an array: that of its own library (JAX, torch, CuPy), else NumPy.
+    """Return the module whose functions take an array: that of its own library (JAX,
+    torch, CuPy), else NumPy.
 
-    Functions that compute by this module have derivatives, devices and types of that library. They use names that the array API
-    standard and torch share, and numbers beside arrays only where torch takes them.
+    Functions that compute by this module have derivatives, devices and types of that
+    library. They use names that the array API standard and torch share, and numbers beside
+    arrays only where torch takes them.
     """
     if isinstance(value, np.ndarray | float | int | list | tuple):
         return np
-    if type(value).__module__.partition(".")[0] == "torch":         # tensors do not follow the standard's protocol
+    # tensors do not follow the standard's protocol
+    if type(value).__module__.partition(".")[0] == "torch":
         return sys.modules["torch"]
     return value.__array_namespace__() if hasattr(value, "__array_namespace__") else np
 
 
 def floats(value: Any) -> Any:
-    """Return an array of floats: NumPy's in double precision, arrays of other libraries as they are."""
+    """Return an array of floats: NumPy's in double precision, arrays of
+    other libraries as they are.
+    """
     return np.asarray(value, dtype=float) if library_of(value) is np else value
 
 
@@ -37,7 +42,8 @@ def like(example: Any, value: Any) -> Any:
         return np.asarray(value, dtype=float)
     if library_of(value) is library:
         return value
-    place = {"device": example.device} if library.__name__ == "torch" else {}       # JAX places constants itself
+    # JAX places constants itself
+    place = {"device": example.device} if library.__name__ == "torch" else {}
     return library.asarray(np.asarray(value, dtype=float), dtype=example.dtype, **place)
 
 
@@ -55,7 +61,9 @@ def first_of_groups(values: Array, group: Groups) -> Array:
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Cross products of vectors along the last axis, with the usual broadcasting; several times as fast as NumPy's own."""
+    """Cross products of vectors along the last axis, with the usual broadcasting; several
+    times as fast as NumPy's own.
+    """
     x, y, z = a[..., 0], a[..., 1], a[..., 2]
     X, Y, Z = b[..., 0], b[..., 1], b[..., 2]
     first = y * Z - z * Y

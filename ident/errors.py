@@ -1,4 +1,6 @@
-"""Errors of the package. A message says what went wrong, the value found against the value allowed, and what to do."""
+"""Errors of the package. A message says what went wrong, the value found against the
+value allowed, and what to do.
+"""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -28,7 +30,9 @@ class NoFriction(FitError):
 
 
 class TorqueReversed(FitError):
-    """A torque that opposes the motion: a sign is wrong, which no data of other joints can correct."""
+    """A torque that opposes the motion: a sign is wrong, which no data of
+    other joints can correct.
+    """
 
 
 @contextmanager
@@ -42,7 +46,11 @@ def about_file(path: Path | str) -> Iterator[None]:
 
 def no_file(path: Path) -> InputError:
     """Return the error for a path without a file."""
-    why = "this is a folder, but a file is needed" if path.is_dir() else "no such file; check the path"
+    why = (
+        "this is a folder, but a file is needed"
+        if path.is_dir()
+        else "no such file; check the path"
+    )
     return InputError(f"{path}: {why}")
 
 

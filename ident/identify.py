@@ -1,7 +1,8 @@
 """Identification: from runs to a calibration.
 
-Stages: choose the runs, reduce them to points, take ripple out, fit every joint, fit temperature, judge the fits, fit memories,
-find backlash, make the calibration, observe the runs for what is left.
+Stages: choose the runs, reduce them to points, take ripple out, fit every joint, fit
+temperature, judge the fits, fit memories, find backlash, make the calibration, observe
+the runs for what is left.
 """
 
 from collections.abc import Sequence
@@ -57,26 +58,34 @@ class Identification:
     breakaway: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __repr__(self) -> str:
-        return f"<Identification: {len(self.points)} points, {len(self.findings)} findings, {self.calibration!r}>"
+        return (
+            f"<Identification: {len(self.points)} points, {len(self.findings)} findings, "
+            f"{self.calibration!r}>"
+        )
 
     def _repr_html_(self) -> str:
         return self.calibration._repr_html_()
 
     @property
     def asked_for(self) -> tuple[str, ...]:
-        """Joints that the runs concern: the calibrated joints, and all other joints with a finding."""
+        """Joints that the runs concern: the calibrated joints, and all
+        other joints with a finding.
+        """
         told = {*self.calibration.joints, *(finding.joint for finding in self.findings)}
         return tuple(name for name in self.mechanism.names if name in told)
 
 
-def identify(runs: Sequence[Run], options: Options | None = None, created: datetime | None = None) -> Identification:
+def identify(
+    runs: Sequence[Run], options: Options | None = None, created: datetime | None = None
+) -> Identification:
     """Calibrate an arm from its runs.
 
     Parameters
     ----------
     runs : sequence of Run
-        Runs of the same arm. Their arm files may differ only in ``[simulation]`` and ``tool``. Each run is reduced with the
-        tool of its own arm file; the calibration states the tool of the first run.
+        Runs of the same arm. Their arm files may differ only in ``[simulation]`` and
+        ``tool``. Each run is reduced with the tool of its own arm file; the calibration
+        states the tool of the first run.
     options : Options, optional
         Options of the fits; by default all laws and loads compete.
     created : datetime, optional
@@ -112,9 +121,22 @@ def identify(runs: Sequence[Run], options: Options | None = None, created: datet
     memories = fit_memories(chosen, reduced, judged.joints)
     judged = memories.applied(judged)
     backlash = find_backlash(chosen, reduced, judged.joints)
-    calibration = make_calibration(chosen, reduced, judged, created, inertia, memories, ripple, temperatures, backlash)
+    calibration = make_calibration(
+        chosen, reduced, judged, created, inertia, memories, ripple, temperatures, backlash
+    )
     calibration = with_free_motion(calibration, measured)
-    found = (*chosen.findings, *reduced.findings, *ripple.findings, *inertia.findings, *fitted.findings, *judged.findings,
-             *memories.findings, *temperatures.findings, *backlash.findings)
+    found = (
+        *chosen.findings,
+        *reduced.findings,
+        *ripple.findings,
+        *inertia.findings,
+        *fitted.findings,
+        *judged.findings,
+        *memories.findings,
+        *temperatures.findings,
+        *backlash.findings,
+    )
     findings = without_moot(memories.without_explained(temperatures.without_explained(found)))
-    return Identification(calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway)
+    return Identification(
+        calibration, fitted.points, judged.joints, findings, reduced.mechanism, chosen.breakaway
+    )

@@ -22,6 +22,9 @@ def load(group: str, name: str) -> Any:
     entry = installed(group)[name]
     try:
         return entry.load()
-    except Exception as error:              # foreign code may raise anything
-        raise InputError(f"the plug-in {entry.value}, entry point {name} of the group {group}, cannot be loaded: "
-                         f"{error!r}") from error
+    except Exception as error:  # foreign code may raise anything
+        raise InputError(
+            f"the plug-in {entry.value}, entry point {name} of the group {group}, cannot be "
+            "loaded: "
+            f"{error!r}"
+        ) from error

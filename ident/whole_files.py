@@ -16,7 +16,8 @@ def whole(path: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        With the file's name, as where a disk is full; what was there before is left, and nothing else.
+        With the file's name, as where a disk is full; what was there before
+        is left, and nothing else.
     """
     part = path.with_name(f"{path.stem}.part{path.suffix}")
     try:

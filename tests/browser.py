@@ -1,4 +1,6 @@
-"""A headless Chromium, controlled by the DevTools protocol over two pipes: measures and prints pages, and collects errors."""
+"""A headless Chromium, controlled by the DevTools protocol over two pipes: measures and prints
+pages, and collects errors.
+"""
 
 import base64
 import json
@@ -10,10 +12,27 @@ from pathlib import Path
 from select import select
 from typing import Any
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
-_OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
-            "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--hide-scrollbars")
-_PATIENCE = 60.0        # s
+CHROMIUM = next(
+    (
+        found
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (found := shutil.which(name))
+    ),
+    None,
+)
+_OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--remote-debugging-pipe",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-extensions",
+    "--hide-scrollbars",
+)
+_PATIENCE = 60.0  # s
 
 
 class Browser:
@@ -35,8 +54,13 @@ class Browser:
             os.dup2(os.dup(commands), 3)
             os.dup2(answers if answers != 3 else os.dup(answers), 4)
 
-        self._process = subprocess.Popen([CHROMIUM, *_OPTIONS, f"--user-data-dir={profile}"], stdout=subprocess.DEVNULL,
-                                         stderr=subprocess.DEVNULL, preexec_fn=wire, close_fds=False)
+        self._process = subprocess.Popen(
+            [CHROMIUM, *_OPTIONS, f"--user-data-dir={profile}"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=wire,
+            close_fds=False,
+        )
         os.close(commands)
         os.close(answers)
         self._rest, self._count = b"", 0
@@ -47,7 +71,9 @@ class Browser:
 
     def __enter__(self) -> "Browser":
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self._call(f"{domain}.enable")
         return self
@@ -60,9 +86,17 @@ class Browser:
 
     def window(self, width: int, height: int = 900, mobile: bool = False) -> None:
         """Give the window a size [CSS px]; a mobile one widens its view to what is too wide."""
-        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=mobile,
+        )
 
-    def open(self, page: Path, width: int, height: int = 900, mobile: bool = False, query: str = "") -> None:
+    def open(
+        self, page: Path, width: int, height: int = 900, mobile: bool = False, query: str = ""
+    ) -> None:
         """Show a page, called with a query such as ``?q=word``, in a window of this size."""
         self.window(width, height, mobile)
         self._seen.clear()
@@ -72,8 +106,11 @@ class Browser:
 
     def media(self, kind: str, dark: bool = False) -> None:
         """Lay the page out for "screen" or "print"; the system may ask for dark pages."""
-        self._call("Emulation.setEmulatedMedia", media=kind,
-                   features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self._call(
+            "Emulation.setEmulatedMedia",
+            media=kind,
+            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
+        )
 
     def scripts(self, allowed: bool) -> None:
         """Let pages that are opened from now on run scripts, or not."""
@@ -81,7 +118,11 @@ class Browser:
 
     def press(self, key: str) -> None:
         """Press a key: "Tab", "Enter" or " "."""
-        code, number, text = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), " ": ("Space", 32, " ")}[key]
+        code, number, text = {
+            "Tab": ("Tab", 9, ""),
+            "Enter": ("Enter", 13, "\r"),
+            " ": ("Space", 32, " "),
+        }[key]
         named = {"key": key, "code": code, "windowsVirtualKeyCode": number}
         self._call("Input.dispatchKeyEvent", type="keyDown", text=text, **named)
         self._call("Input.dispatchKeyEvent", type="keyUp", **named)
@@ -95,17 +136,23 @@ class Browser:
 
     def ask(self, expression: str) -> Any:
         """Value of a JavaScript expression; a promise is awaited."""
-        answer = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self._call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def pdf(self) -> bytes:
         """The page as PDF, in its own page size."""
-        return base64.b64decode(self._call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"])
+        return base64.b64decode(
+            self._call("Page.printToPDF", preferCSSPageSize=True, printBackground=True)["data"]
+        )
 
     def picture(self) -> bytes:
         """The whole page as PNG."""
-        return base64.b64decode(self._call("Page.captureScreenshot", captureBeyondViewport=True)["data"])
+        return base64.b64decode(
+            self._call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+        )
 
     def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._count += 1

@@ -22,15 +22,17 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from stribeck.ident.arm.arm_file import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
 from tests.messages import judged  # noqa: E402
 
-pytest.raises = judged(pytest.raises)       # every provoked error must say where, what was found and what is allowed
+# every provoked error must say where, what was found and what is allowed
+pytest.raises = judged(pytest.raises)
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:      # as shells start programs in the background; tests send Ctrl-C
+# as shells start programs in the background; tests send Ctrl-C
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:         # nohup
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ARMS = TEST_ARMS
-TRIED_AGAIN = 2         # times, where the computer stood still meanwhile
+TRIED_AGAIN = 2  # times, where the computer stood still meanwhile
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -54,7 +56,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt modules and tests, which live until the end, from garbage collection: a twentieth of all computing time."""
+    """Exempt modules and tests, which live until the end, from garbage collection: a
+    twentieth of all computing time.
+    """
     gc.collect()
     gc.freeze()
 
@@ -62,11 +66,14 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def make_arm(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ArmFile]:
     """Make an arm file from a small arm file and changes to its tables; None removes a key."""
+
     def make(changes: dict[str, Any] | None = None, base: str = "pair") -> ArmFile:
         folder = tmp_path_factory.mktemp("arm")
         shutil.copy(ARMS / f"{base}.urdf", folder)
         table = tomllib.loads((ARMS / f"{base}.toml").read_text(encoding="utf-8"))
-        (folder / f"{base}.toml").write_text(tomlkit.dumps(_merged(table, changes or {})), encoding="utf-8")
+        (folder / f"{base}.toml").write_text(
+            tomlkit.dumps(_merged(table, changes or {})), encoding="utf-8"
+        )
         return load_arm(folder / f"{base}.toml")
 
     return make

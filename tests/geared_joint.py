@@ -25,14 +25,31 @@ rotor_inertia = 3.0e-5
 """
 
 
-def geared_joint(folder: Path, knobs: Mapping[str, object], simulation: Mapping[str, object] | None = None, rate: float = 250.0,
-                 velocity: float = 1.5, gravity: float = 0.0, model: str = BALANCED) -> Path:
-    """Write model and arm file of the joint turn with these keys of its simulation (None: none), and return the file."""
+def geared_joint(
+    folder: Path,
+    knobs: Mapping[str, object],
+    simulation: Mapping[str, object] | None = None,
+    rate: float = 250.0,
+    velocity: float = 1.5,
+    gravity: float = 0.0,
+    model: str = BALANCED,
+) -> Path:
+    """Write model and arm file of the joint turn with these keys of its simulation (None:
+    none), and return the file.
+    """
+
     def lines(table: Mapping[str, object]) -> str:
         return "\n".join(f"{key} = {value}" for key, value in table.items() if value is not None)
 
     (folder / "turner.xml").write_text(model)
     path = folder / "turner.toml"
-    path.write_text(ARM.format(rate=rate, velocity=velocity, gravity=gravity, simulation=lines(simulation or {}),
-                               knobs=lines(knobs)))
+    path.write_text(
+        ARM.format(
+            rate=rate,
+            velocity=velocity,
+            gravity=gravity,
+            simulation=lines(simulation or {}),
+            knobs=lines(knobs),
+        )
+    )
     return path

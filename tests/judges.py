@@ -46,15 +46,28 @@ def tree(seed: int, n: int = 8) -> Mechanism:
             inertia[j] += m * (r @ r * np.eye(3) - np.outer(r, r))
     parent = (-1, *(int(rng.integers(-1, j)) for j in range(1, n)))
     return Mechanism(
-        f"tree {seed}", tuple(f"joint{j}" for j in range(n)), parent, prismatic=rng.random(n) < 1.0 / 3.0,
-        axis=axis / np.linalg.norm(axis, axis=1, keepdims=True), origin=rng.normal(scale=0.5, size=(n, 3)),
-        mass=mass, com=com, inertia=inertia, gravity=rng.normal(scale=8.0, size=3),
-        position=np.tile([-np.inf, np.inf], (n, 1)), bearings=(None,) * n)
+        f"tree {seed}",
+        tuple(f"joint{j}" for j in range(n)),
+        parent,
+        prismatic=rng.random(n) < 1.0 / 3.0,
+        axis=axis / np.linalg.norm(axis, axis=1, keepdims=True),
+        origin=rng.normal(scale=0.5, size=(n, 3)),
+        mass=mass,
+        com=com,
+        inertia=inertia,
+        gravity=rng.normal(scale=8.0, size=3),
+        position=np.tile([-np.inf, np.inf], (n, 1)),
+        bearings=(None,) * n,
+    )
 
 
 def states(seed: int, n: int, samples: int = 9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(1000 + seed)
-    return rng.uniform(-3.0, 3.0, (samples, n)), rng.normal(size=(samples, n)), rng.normal(scale=3.0, size=(samples, n))
+    return (
+        rng.uniform(-3.0, 3.0, (samples, n)),
+        rng.normal(size=(samples, n)),
+        rng.normal(scale=3.0, size=(samples, n)),
+    )
 
 
 class Pinocchio:
@@ -63,17 +76,25 @@ class Pinocchio:
     def __init__(self, pin: ModuleType, m: Mechanism) -> None:
         self.pin, self.model = pin, pin.Model()
         for j in range(m.n):
-            kind = pin.JointModelPrismaticUnaligned if m.prismatic[j] else pin.JointModelRevoluteUnaligned
+            kind = (
+                pin.JointModelPrismaticUnaligned
+                if m.prismatic[j]
+                else pin.JointModelRevoluteUnaligned
+            )
             placed = pin.SE3(np.eye(3), m.origin[j])
             joint = self.model.addJoint(m.parent[j] + 1, kind(m.axis[j]), placed, m.names[j])
-            self.model.appendBodyToJoint(joint, pin.Inertia(m.mass[j], m.com[j], m.inertia[j]), pin.SE3.Identity())
+            self.model.appendBodyToJoint(
+                joint, pin.Inertia(m.mass[j], m.com[j], m.inertia[j]), pin.SE3.Identity()
+            )
         self.model.gravity.linear = m.gravity
         self.data = self.model.createData()
 
     def __call__(self, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> tuple[np.ndarray, ...]:
         tau = self.pin.rnea(self.model, self.data, q, dq, ddq).copy()
-        self.pin.forwardKinematics(self.model, self.data, q)         # rnea leaves oMi as it was
+        self.pin.forwardKinematics(self.model, self.data, q)  # rnea leaves oMi as it was
         placed, on_joint = list(self.data.oMi)[1:], list(self.data.f)[1:]
         force = np.array([oMi.rotation @ f.linear for oMi, f in zip(placed, on_joint, strict=True)])
-        moment = np.array([oMi.rotation @ f.angular for oMi, f in zip(placed, on_joint, strict=True)])
+        moment = np.array(
+            [oMi.rotation @ f.angular for oMi, f in zip(placed, on_joint, strict=True)]
+        )
         return tau, force, moment, np.array([oMi.translation for oMi in placed])

@@ -1,13 +1,15 @@
-"""Runs a page of the manual: its shell and Python blocks in a folder, each compared with the output that is shown below it.
+"""Runs a page of the manual: its shell and Python blocks in a folder, each compared with the
+output that is shown below it.
 
-- ``sh``: `stribeck` commands, run in this process; ``# exit code N`` behind one that does not end with 0. Below a comment
-  ``<!-- ... -->`` they are only parsed, as where an arm is needed.
-- ``python``: run, one namespace a page. Below ``<!-- needs MODULE, MODULE -->`` the block, and the output below it, is left out
-  where a module is not installed.
-- ``toml``: pasted at the end of the file that its first line names (made where there is none), as it stands. Below
-  ``<!-- replaces ... -->`` its tables replace those of the same names.
-- ``text``: lines that the block before it printed, digit by digit: simulated arms, seeds and estimates repeat. Below
-  ``<!-- digits depend on time or machine -->``, where the real clock or a live bus decides, numbers need only be alike.
+- ``sh``: `stribeck` commands, run in this process; ``# exit code N`` behind one that does not end
+  with 0. Below a comment ``<!-- ... -->`` they are only parsed, as where an arm is needed.
+- ``python``: run, one namespace a page. Below ``<!-- needs MODULE, MODULE -->`` the block, and the
+  output below it, is left out where a module is not installed.
+- ``toml``: pasted at the end of the file that its first line names (made where there is none), as
+  it stands. Below ``<!-- replaces ... -->`` its tables replace those of the same names.
+- ``text``: lines that the block before it printed, digit by digit: simulated arms, seeds and
+  estimates repeat. Below ``<!-- digits depend on time or machine -->``, where the real clock or a
+  live bus decides, numbers need only be alike.
 """
 
 import io
@@ -30,8 +32,9 @@ MANUAL = DOCS / "manual"
 _BLOCK = re.compile(r"(<!-- [^>]* -->\n)?^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _TABLE = re.compile(r"^\[.*?(?=^\[|\Z)", flags=re.DOTALL | re.MULTILINE)
 _NUMBER = re.compile(r"(± )?(\d+(?:\.\d+)?)")
-_FAR = {"": 0.05, "± ": 0.35}           # part by which numbers that are alike may differ, beside two of their last digits
-ALIKE = "digits depend on time or machine"          # mark of such a block
+# part by which numbers that are alike may differ, beside two of their last digits
+_FAR = {"": 0.05, "± ": 0.35}
+ALIKE = "digits depend on time or machine"  # mark of such a block
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,9 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Run a page in a folder, except commands that are `done`, with their output; return modules that blocks need and lack."""
+    """Run a page in a folder, except commands that are `done`, with their output; return modules
+    that blocks need and lack.
+    """
     earlier = done or {}
     namespace: dict[str, Any] = {}
     printed, missing = "", dict[str, None]()
@@ -72,13 +77,20 @@ def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> 
             if block.kind == "text":
                 assert_printed(block.body, printed, exact=ALIKE not in block.mark)
             elif block.kind == "sh":
-                printed = "".join(earlier.get(line) or _command(line, bool(block.mark)) for line in block.body.splitlines())
+                printed = "".join(
+                    earlier.get(line) or _command(line, bool(block.mark))
+                    for line in block.body.splitlines()
+                )
             elif block.kind == "python":
                 with redirect_stdout(io.StringIO()) as out:
                     exec(compile(block.body, f"{page}.md", "exec"), namespace)
                 printed = out.getvalue()
             elif block.kind == "toml":
-                paste(block.body, Path(block.body.splitlines()[0].removeprefix("# ")), "replaces" in block.mark)
+                paste(
+                    block.body,
+                    Path(block.body.splitlines()[0].removeprefix("# ")),
+                    "replaces" in block.mark,
+                )
             else:
                 raise AssertionError(f"{page}.md: a block of kind {block.kind!r} is not checked")
     return tuple(missing)
@@ -88,7 +100,11 @@ def _command(line: str, parsed: bool) -> str:
     """Run or parse one command and return its output."""
     program, *words = shlex.split(line, comments=True)
     assert program == "stribeck", line
-    arguments = [found for word in words for found in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
+    arguments = [
+        found
+        for word in words
+        for found in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
+    ]
     if parsed:
         command = typer.main.get_command(app).commands[arguments[0]]
         command.make_context(arguments[0], arguments[1:])
@@ -101,7 +117,9 @@ def _command(line: str, parsed: bool) -> str:
 
 
 def paste(text: str, path: Path, replaces: bool) -> None:
-    """Paste text at the end of a TOML file as a reader does, or its tables in the place of those of the same names."""
+    """Paste text at the end of a TOML file as a reader does, or its tables in the place
+    of those of the same names.
+    """
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     if replaces:
         for table in _TABLE.findall(text):
@@ -116,11 +134,15 @@ def paste(text: str, path: Path, replaces: bool) -> None:
 
 
 def assert_printed(shown: str, printed: str, exact: bool = True) -> None:
-    """Every line that is shown was printed, in this order; blanks do not count. Unless `exact`, numbers need only be alike."""
+    """Every line that is shown was printed, in this order; blanks do not count. Unless `exact`,
+    numbers need only be alike.
+    """
     same = str.__eq__ if exact else alike
     lines = iter([_plain(line) for line in printed.splitlines()])
     for line in shown.splitlines():
-        assert any(same(_plain(line), other) for other in lines), f"not printed, or not in this order:\n{line}\nbut\n{printed}"
+        assert any(same(_plain(line), other) for other in lines), (
+            f"not printed, or not in this order:\n{line}\nbut\n{printed}"
+        )
 
 
 def alike(one: str, other: str) -> bool:
@@ -128,8 +150,11 @@ def alike(one: str, other: str) -> bool:
     if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
         return False
     pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
-    return all(abs(float(a) - float(b)) <= max(_FAR[kind] * abs(float(b)), 2.1 * 10.0 ** -len(a.partition(".")[2]))
-               for (kind, a), (_, b) in pairs)
+    return all(
+        abs(float(a) - float(b))
+        <= max(_FAR[kind] * abs(float(b)), 2.1 * 10.0 ** -len(a.partition(".")[2]))
+        for (kind, a), (_, b) in pairs
+    )
 
 
 def _plain(line: str) -> str:

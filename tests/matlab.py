@@ -1,8 +1,10 @@
-"""Runs MATLAB functions of a small subset by the rules of MATLAB: values are copies, indices count from one.
+"""Runs MATLAB functions of a small subset by the rules of MATLAB: values are
+copies, indices count from one.
 
-The subset: functions with several results; ``for``, ``if`` and ``else``; assignment to names, elements and columns; matrix
-literals; ``+ - * / ^ .' < > == ~=``; the functions of `FUNCTIONS`. Anything else raises an error. GNU Octave judges the
-reading where it is installed (`tests/ident/export/test_matlab_function.py`).
+The subset: functions with several results; ``for``, ``if`` and ``else``; assignment to names,
+elements and columns; matrix literals; ``+ - * / ^ .' < > == ~=``; the functions of `FUNCTIONS`.
+Anything else raises an error. GNU Octave judges the reading where it is installed
+(`tests/ident/export/test_matlab_function.py`).
 """
 
 import re
@@ -12,15 +14,33 @@ from functools import cache
 import numpy as np
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "zeros": lambda *shape: np.zeros([int(one.item()) for one in shape]), "eye": lambda n: np.eye(int(n.item())),
+    "zeros": lambda *shape: np.zeros([int(one.item()) for one in shape]),
+    "eye": lambda n: np.eye(int(n.item())),
     "reshape": lambda a, *shape: a.reshape([int(one.item()) for one in shape], order="F"),
-    "cross": lambda a, b: np.cross(a, b, axis=0), "dot": lambda a, b: np.sum(a * b), "norm": np.linalg.norm,
-    "abs": np.abs, "sign": np.sign, "exp": np.exp, "tanh": np.tanh, "log1p": np.log1p, "sin": np.sin, "cos": np.cos,
-    "max": np.maximum, "min": np.minimum}
+    "cross": lambda a, b: np.cross(a, b, axis=0),
+    "dot": lambda a, b: np.sum(a * b),
+    "norm": np.linalg.norm,
+    "abs": np.abs,
+    "sign": np.sign,
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 CONSTANTS = {"NaN": np.nan}
 _TOKEN = re.compile(r"\s*(\d+\.?\d*(?:[eE][+-]?\d+)?|[A-Za-z_]\w*|\.'|~=|==|[-+*/^<>=(),;:\[\]])")
 _HEAD = re.compile(r"function (?:\[(.*?)\]|(\w+)) = (\w+)\((.*?)\)")
-_BINARY = {"+": np.add, "-": np.subtract, "<": np.less, ">": np.greater, "==": np.equal, "~=": np.not_equal}
+_BINARY = {
+    "+": np.add,
+    "-": np.subtract,
+    "<": np.less,
+    ">": np.greater,
+    "==": np.equal,
+    "~=": np.not_equal,
+}
 
 
 class Matlab:
@@ -28,11 +48,18 @@ class Matlab:
 
     def __init__(self, text: str) -> None:
         self.functions = {}
-        lines = iter(" ".join(line.split("%")[0].split()) for line in re.sub(r"\.\.\.\s*\n", " ", text).splitlines())
+        lines = iter(
+            " ".join(line.split("%")[0].split())
+            for line in re.sub(r"\.\.\.\s*\n", " ", text).splitlines()
+        )
         for line in filter(None, lines):
             many, one, name, taken = _HEAD.fullmatch(line).groups()
             results = [part.strip() for part in (many or one).split(",")]
-            self.functions[name] = results, [part.strip() for part in taken.split(",")], _block(lines)[0]
+            self.functions[name] = (
+                results,
+                [part.strip() for part in taken.split(",")],
+                _block(lines)[0],
+            )
 
     def __call__(self, name: str, results: int, *arguments: object) -> tuple[np.ndarray, ...]:
         given, taken, block = self.functions[name]
@@ -56,17 +83,24 @@ class Matlab:
                 values = (self._value(tokens, scope),)
                 if len(targets) > 1:
                     name, arguments = _call(tokens)
-                    values = self(name, len(targets), *(self._value(one, scope) for one in arguments))
+                    values = self(
+                        name, len(targets), *(self._value(one, scope) for one in arguments)
+                    )
                 for target, value in zip(targets, values, strict=True):
                     self._assign(target, value, scope)
 
-    def _assign(self, target: tuple[str, ...], value: np.ndarray, scope: dict[str, np.ndarray]) -> None:
+    def _assign(
+        self, target: tuple[str, ...], value: np.ndarray, scope: dict[str, np.ndarray]
+    ) -> None:
         name, *index = target
         if not index:
             scope[name] = value.copy()
             return
         _, arguments = _call(target)
-        at = [slice(None) if one == (":",) else int(self._value(one, scope).item()) - 1 for one in arguments]
+        at = [
+            slice(None) if one == (":",) else int(self._value(one, scope).item()) - 1
+            for one in arguments
+        ]
         array = scope[name]
         if len(at) == 1:
             array[np.unravel_index(at[0], array.shape, order="F")] = value.item()
@@ -128,16 +162,26 @@ class Matlab:
             inner, rest = _enclosed(tokens)
             if word == "(":
                 return self._value(inner, scope), rest
-            return np.block([[self._value(one, scope) for one in _parts(row, ",")] for row in _parts(inner, ";")]), rest
+            return np.block(
+                [
+                    [self._value(one, scope) for one in _parts(row, ",")]
+                    for row in _parts(inner, ";")
+                ]
+            ), rest
         if len(tokens) < 2 or tokens[1] != "(":
             return (scope[word] if word in scope else _matrix(CONSTANTS[word])), tokens[1:]
         inner, rest = _enclosed(tokens[1:])
         arguments = _parts(inner, ",")
         if word not in scope:
             values = [self._value(one, scope) for one in arguments]
-            found = self(word, 1, *values)[0] if word in self.functions else FUNCTIONS[word](*values)
+            found = (
+                self(word, 1, *values)[0] if word in self.functions else FUNCTIONS[word](*values)
+            )
             return _matrix(found), rest
-        at = [slice(None) if one == (":",) else int(self._value(one, scope).item()) - 1 for one in arguments]
+        at = [
+            slice(None) if one == (":",) else int(self._value(one, scope).item()) - 1
+            for one in arguments
+        ]
         array = scope[word]
         assert all(one == slice(None) or one >= 0 for one in at), f"{word}: indices count from 1"
         if len(at) == 1:
@@ -169,7 +213,7 @@ def _enclosed(tokens: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
     for at, word in enumerate(tokens):
         depth += (word in "([") - (word in ")]")
         if depth == 0:
-            return tokens[1:at], tokens[at + 1:]
+            return tokens[1:at], tokens[at + 1 :]
     raise AssertionError(f"open bracket: {' '.join(tokens)}")
 
 
@@ -208,5 +252,7 @@ def _block(lines) -> tuple[list[tuple], str]:
             assert line.endswith(";"), f"not a statement: {line}"
             target, _, value = line[:-1].partition(" = ")
             words = _tokens(target)
-            block.append(("set", _parts(words[1:-1], ",") if words[0] == "[" else [words], _tokens(value)))
+            block.append(
+                ("set", _parts(words[1:-1], ",") if words[0] == "[" else [words], _tokens(value))
+            )
     return block, ""

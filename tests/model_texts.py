@@ -1,4 +1,6 @@
-"""Texts of URDF, MJCF and mechanism files for tests, and Pinocchio as judge of the resulting mechanisms."""
+"""Texts of URDF, MJCF and mechanism files for tests, and Pinocchio as judge of
+the resulting mechanisms.
+"""
 
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +13,8 @@ from stribeck.ident.model.dynamics import inverse_dynamics, joint_wrenches
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
 GRAVITIES = [(0.0, 0.0, -9.81), (0.0, 9.81, 0.0), (3.0, -4.0, -8.0), (0.0, 0.0, 0.0)]
-# turned frames, slanted axes, a slide, a fixed joint in the middle and one at the end, a branch, a mounting plate
+# turned frames, slanted axes, a slide, a fixed joint in the middle and one at the end, a
+# branch, a mounting plate
 WORKSHOP = """<?xml version="1.0"?>
 <robot name="workshop">
   <link name="world"/>
@@ -47,8 +50,10 @@ WORKSHOP = """<?xml version="1.0"?>
     <inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
 </robot>
 """
-INERTIAL = ('<inertial><origin xyz="0.1 0 0"/><mass value="1"/>'
-            '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>')
+INERTIAL = (
+    '<inertial><origin xyz="0.1 0 0"/><mass value="1"/>'
+    '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
 BODY = '<inertial pos="0 0 0.1" mass="1" diaginertia="1 1 1"/>'
 MJCF_BODIES = {
     "two joints on a body": """<body name="a" pos="0.1 0.2 0.3" quat="1 1 0 0.3">
@@ -69,7 +74,10 @@ MJCF_BODIES = {
         <inertial pos="0.1 0.2 0" mass="2" diaginertia="0.1 0.2 0.25"/>
         <geom type="box" size="0.1 0.1 0.1"/></body></body>""",
 }
-CHAIN = f'<body><joint name="a"/>{BODY}<body><joint name="b"/>{BODY}<body><joint name="c"/>{BODY}</body></body></body>'
+CHAIN = (
+    f'<body><joint name="a"/>{BODY}<body><joint name="b"/>{BODY}<body><joint '
+    f'name="c"/>{BODY}</body></body></body>'
+)
 FOLLOW = '<equality><joint joint1="b" joint2="a" {}/></equality>'
 TREE = """
 schema = 1
@@ -103,21 +111,31 @@ def written(folder: Path, text: str, name: str = "robot.urdf") -> Path:
     return path
 
 
-def two_links(first: str = INERTIAL, second: str = INERTIAL, kind: str = "revolute", more: str = "") -> str:
+def two_links(
+    first: str = INERTIAL, second: str = INERTIAL, kind: str = "revolute", more: str = ""
+) -> str:
     limit = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
-    return (f'<robot name="r"><link name="base"/><link name="upper">{first}</link><link name="lower">{second}</link>'
-            f'<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>'
-            f'<axis xyz="0 1 0"/>{limit}</joint>'
-            f'<joint name="elbow" type="{kind}"><parent link="upper"/><child link="lower"/>'
-            f'<origin xyz="1 0 0"/><axis xyz="0 1 0"/>{limit}{more}</joint></robot>')
+    return (
+        f'<robot name="r"><link name="base"/><link name="upper">{first}</link><link '
+        f'name="lower">{second}</link>'
+        f'<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>'
+        f'<axis xyz="0 1 0"/>{limit}</joint>'
+        f'<joint name="elbow" type="{kind}"><parent link="upper"/><child link="lower"/>'
+        f'<origin xyz="1 0 0"/><axis xyz="0 1 0"/>{limit}{more}</joint></robot>'
+    )
 
 
 def mjcf(body: str, more: str = "") -> str:
-    return (f'<mujoco><compiler angle="radian"/><option gravity="1 2 -3"/><worldbody>{body}</worldbody>{more}</mujoco>')
+    return (
+        '<mujoco><compiler angle="radian"/><option gravity="1 2 '
+        f'-3"/><worldbody>{body}</worldbody>{more}</mujoco>'
+    )
 
 
 def assert_agrees_with_pinocchio(mechanism: object, model: object, pin: ModuleType) -> None:
-    """Compare torques and all wrenches at random states; Pinocchio may have another order of joints."""
+    """Compare torques and all wrenches at random states; Pinocchio may
+    have another order of joints.
+    """
     rng = np.random.default_rng(0)
     data = model.createData()
     q, dq, ddq = rng.normal(size=(3, 15, mechanism.n))
@@ -128,7 +146,8 @@ def assert_agrees_with_pinocchio(mechanism: object, model: object, pin: ModuleTy
         posture, v, a = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
         for j, joint in enumerate(joints):
             posture[joint.idx_q] = q[k, j] if joint.nq == 1 else np.cos(q[k, j])
-            if joint.nq == 2:                                    # a continuous joint is cosine and sine
+            # a continuous joint is cosine and sine
+            if joint.nq == 2:
                 posture[joint.idx_q + 1] = np.sin(q[k, j])
             v[joint.idx_v], a[joint.idx_v] = dq[k, j], ddq[k, j]
         reference = pin.rnea(model, data, posture, v, a).copy()

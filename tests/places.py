@@ -6,4 +6,5 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "data"
 DOCS = ROOT / "docs"
 TEST_ARMS = ROOT / "tests" / "arms"
-SHARED = ROOT.parent / "shared" / "data"       # real logs with published results, where there are any
+# real logs with published results, where there are any
+SHARED = ROOT.parent / "shared" / "data"

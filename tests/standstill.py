@@ -1,8 +1,10 @@
-"""Whether this computer itself stood still lately: then a test of drives in real time may be tried once more.
+"""Whether this computer itself stood still lately: then a test of drives in real
+time may be tried once more.
 
-A host that gives a virtual machine no time for a tenth of a second stops drives, emulators and tests alike; an arm is stopped
-then, as it should be, and the test that wanted it to move fails for no fault of the program. A watcher in a process of its own,
-before all others where the system grants it, does nothing but look at the clock.
+A host that gives a virtual machine no time for a tenth of a second stops drives, emulators and
+tests alike; an arm is stopped then, as it should be, and the test that wanted it to move fails for
+no fault of the program. A watcher in a process of its own, before all others where the system
+grants it, does nothing but look at the clock.
 """
 
 import multiprocessing
@@ -14,13 +16,15 @@ from typing import Any
 
 from stribeck.drivers.realtime import real_time
 
-PAUSE = 0.03            # s by which the watcher has to be late
-_EVERY = 0.005          # s between two of its looks at the clock
-_LATELY = 120.0         # s: longer than any test of drives
+PAUSE = 0.03  # s by which the watcher has to be late
+_EVERY = 0.005  # s between two of its looks at the clock
+_LATELY = 120.0  # s: longer than any test of drives
 
 
 def stood_still() -> bool:
-    """Whether this computer paused in the last two minutes; pauses before the first call are not known."""
+    """Whether this computer paused in the last two minutes; pauses before the
+    first call are not known.
+    """
     return time.monotonic() - watcher().value < _LATELY
 
 

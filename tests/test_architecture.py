@@ -1,4 +1,6 @@
-"""Rules for packages, checked in the source: direction of imports, size, and forbidden operations."""
+"""Rules for packages, checked in the source: direction of imports, size,
+and forbidden operations.
+"""
 
 import ast
 import re
@@ -13,14 +15,31 @@ import pytest
 
 from tests.places import ROOT
 
-PACKAGES = ("ident", "drivers", "experiments")          # each package imports only itself and earlier packages
-FORBIDDEN = {"tests", "benchmarks", "docs", *PACKAGES}  # forbidden as top-level names: the package is stribeck
-UNSAFE_MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "shelve", "marshal", "yaml", "ruamel"}
+# each package imports only itself and earlier packages
+PACKAGES = ("ident", "drivers", "experiments")
+# forbidden as top-level names: the package is stribeck
+FORBIDDEN = {"tests", "benchmarks", "docs", *PACKAGES}
+UNSAFE_MODULES = {
+    "pickle",
+    "cPickle",
+    "cloudpickle",
+    "dill",
+    "joblib",
+    "shelve",
+    "marshal",
+    "yaml",
+    "ruamel",
+}
 UNSAFE_CALLS = {"eval", "exec", "read_pickle", "to_pickle"}
-MOST_FILES, MOST_LINES, MEDIAN_LINES = 15, 400, 180     # files of a package, lines of a file, median of lines
+# files of a package, lines of a file, median of lines
+MOST_FILES, MOST_LINES, MEDIAN_LINES = 15, 400, 180
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-MODULES = {".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
-           for path in FILES}
+MODULES = {
+    ".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): path
+    for path in FILES
+}
 ROOMS = sorted(path.parent for path in FILES if path.name == "__init__.py")
 
 
@@ -40,7 +59,9 @@ def room_name(path: Path) -> str:
 
 @cache
 def imported(path: Path) -> tuple[tuple[str, int], ...]:
-    """Full name and line of every imported module, with imports inside functions, for types, and by name."""
+    """Full name and line of every imported module, with imports inside
+    functions, for types, and by name.
+    """
     return tuple(_imported(path))
 
 
@@ -49,11 +70,17 @@ def _imported(path: Path) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{label(path)}, line {node.lineno}: write the whole name of the module"
+            assert not node.level, (
+                f"{label(path)}, line {node.lineno}: write the whole name of the module"
+            )
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield whole if whole in MODULES else str(node.module), node.lineno
-        elif isinstance(node, ast.Call) and called(node) in ("import_module", "__import__") and node.args:
+        elif (
+            isinstance(node, ast.Call)
+            and called(node) in ("import_module", "__import__")
+            and node.args
+        ):
             name = node.args[0]
             yield str(name.value) if isinstance(name, ast.Constant) else "?", node.lineno
 
@@ -65,7 +92,10 @@ def called(node: ast.Call) -> str:
 @cache
 def arrows() -> dict[str, set[str]]:
     """Modules of the package that each of its modules imports."""
-    return {module: {name for name, _ in imported(path) if name in MODULES} - {module} for module, path in MODULES.items()}
+    return {
+        module: {name for name, _ in imported(path) if name in MODULES} - {module}
+        for module, path in MODULES.items()
+    }
 
 
 def circle(graph: Mapping[str, Set[str]]) -> str:
@@ -87,15 +117,23 @@ def test_no_two_modules_import_each_other() -> None:
     assert circle(arrows()) == ""
 
 
-@pytest.mark.parametrize("room", [ROOT / "", *ROOMS], ids=lambda path: room_name(path) or "stribeck")
+@pytest.mark.parametrize(
+    "room", [ROOT / "", *ROOMS], ids=lambda path: room_name(path) or "stribeck"
+)
 def test_imports_inside_a_package_have_no_cycle(room: Path) -> None:
-    """Files and subpackages of a package, each subpackage as one node, have no import cycle, so data flow in one direction."""
+    """Files and subpackages of a package, each subpackage as one node, have no import cycle, so
+    data flow in one direction.
+    """
     inside = ".".join(("stribeck", *room.relative_to(ROOT).parts)) + "."
     graph: dict[str, set[str]] = defaultdict(set)
     for module, others in arrows().items():
         entry = module.removeprefix(inside).partition(".")[0]
         if module.startswith(inside):
-            below = {other.removeprefix(inside).partition(".")[0] for other in others if other.startswith(inside)}
+            below = {
+                other.removeprefix(inside).partition(".")[0]
+                for other in others
+                if other.startswith(inside)
+            }
             graph[entry] |= below - {entry}
     assert circle(graph) == ""
 
@@ -105,60 +143,106 @@ def test_a_package_states_its_imports(room: Path) -> None:
     """The docstring lists exactly the imported packages, so a new dependency shows in a review."""
     docstring = ast.get_docstring(parsed(room / "__init__.py")) or ""
     stated = set(re.findall(r"`([\w.]+)`", docstring.partition("Imports from:")[2]))
-    own = {".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)) for path in room.glob("*.py")}
-    found = {room_name(MODULES[other].parent) for module in own for other in arrows().get(module, ())} - {room_name(room)}
+    own = {
+        ".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts))
+        for path in room.glob("*.py")
+    }
+    found = {
+        room_name(MODULES[other].parent) for module in own for other in arrows().get(module, ())
+    } - {room_name(room)}
     assert stated == found
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=room_name)
 def test_a_package_file_is_one_docstring_and_the_package_is_not_too_full(room: Path) -> None:
-    assert len(parsed(room / "__init__.py").body) == 1, "a room's __init__ is its docstring; nothing is imported through it"
+    assert len(parsed(room / "__init__.py").body) == 1, (
+        "a room's __init__ is its docstring; nothing is imported through it"
+    )
     assert len(list(room.glob("*.py"))) - 1 <= MOST_FILES
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_imports_between_packages_go_one_way(package: str) -> None:
-    upstairs = PACKAGES[PACKAGES.index(package) + 1:]
-    wrong = [f"{module} imports {other}" for module, others in arrows().items() for other in others
-             if module.startswith(f"stribeck.{package}") and other.startswith(tuple(f"stribeck.{name}" for name in upstairs))]
+    upstairs = PACKAGES[PACKAGES.index(package) + 1 :]
+    wrong = [
+        f"{module} imports {other}"
+        for module, others in arrows().items()
+        for other in others
+        if module.startswith(f"stribeck.{package}")
+        and other.startswith(tuple(f"stribeck.{name}" for name in upstairs))
+    ]
     assert wrong == []
 
 
 def test_no_file_is_too_long() -> None:
     lines = {label(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
-    assert statistics.median(count for name, count in lines.items() if not name.endswith("__init__.py")) <= MEDIAN_LINES
+    assert (
+        statistics.median(
+            count for name, count in lines.items() if not name.endswith("__init__.py")
+        )
+        <= MEDIAN_LINES
+    )
 
 
 def test_file_names_are_unique() -> None:
     """Equal file names are hard to tell apart in an editor."""
     names = [path.name for path in FILES if path.name != "__init__.py"]
-    allowed = {"errors.py",                                                     # of each package
-               "canopen.py", "dynamixel.py", "odrive.py", "cubemars.py", "damiao.py"}      # a kind of drive, and its emulator
+    allowed = {
+        "errors.py",  # of each package
+        # a kind of drive, and its emulator
+        "canopen.py",
+        "dynamixel.py",
+        "odrive.py",
+        "cubemars.py",
+        "damiao.py",
+    }
     assert {name for name in names if names.count(name) > 1} - allowed == set()
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
 def test_imports_use_stribeck_and_no_private_names_of_other_modules(path: Path) -> None:
-    wrong = [f"line {line}: {name}" for name, line in imported(path) if name.partition(".")[0] in FORBIDDEN]
-    wrong += [f"line {node.lineno}: {alias.name}" for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)
-              and str(node.module).startswith("stribeck") for alias in node.names if alias.name.startswith("_")]
+    wrong = [
+        f"line {line}: {name}"
+        for name, line in imported(path)
+        if name.partition(".")[0] in FORBIDDEN
+    ]
+    wrong += [
+        f"line {node.lineno}: {alias.name}"
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("stribeck")
+        for alias in node.names
+        if alias.name.startswith("_")
+    ]
     assert not wrong, f"{label(path)} imports {', '.join(wrong)}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=label)
 def test_no_module_unpickles_or_evaluates_text(path: Path) -> None:
-    wrong = [f"line {line}: {name}" for name, line in imported(path) if name.partition(".")[0] in UNSAFE_MODULES]
+    wrong = [
+        f"line {line}: {name}"
+        for name, line in imported(path)
+        if name.partition(".")[0] in UNSAFE_MODULES
+    ]
     for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call):
-            risky = [key.arg for key in node.keywords if key.arg in ("allow_pickle", "shell")
-                     and not (isinstance(key.value, ast.Constant) and key.value.value is False)]
-            wrong += [f"line {node.lineno}: {name}" for name in [called(node), *risky]
-                      if name in UNSAFE_CALLS or name in risky]
+            risky = [
+                key.arg
+                for key in node.keywords
+                if key.arg in ("allow_pickle", "shell")
+                and not (isinstance(key.value, ast.Constant) and key.value.value is False)
+            ]
+            wrong += [
+                f"line {node.lineno}: {name}"
+                for name in [called(node), *risky]
+                if name in UNSAFE_CALLS or name in risky
+            ]
     assert not wrong, f"{label(path)}: {', '.join(wrong)}"
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.is_relative_to(ROOT / "ident")], ids=label)
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.is_relative_to(ROOT / "ident")], ids=label
+)
 def test_ident_neither_prints_nor_waits_nor_reads_a_clock(path: Path) -> None:
     """`ident` depends on its arguments only, so a fit can be repeated to the digit."""
     top = {name.partition(".")[0] for name, _ in imported(path)}
@@ -168,9 +252,19 @@ def test_ident_neither_prints_nor_waits_nor_reads_a_clock(path: Path) -> None:
 
 
 def test_tests_mirror_the_tree() -> None:
-    """Folders below tests/ident, tests/drivers and tests/experiments have the names of the tested packages."""
-    folders = {path.parent for package in PACKAGES for path in (ROOT / "tests" / package).rglob("test_*.py")}
-    assert {label(folder) for folder in folders if not (ROOT / folder.relative_to(ROOT / "tests")).is_dir()} == set()
+    """Folders below tests/ident, tests/drivers and tests/experiments have the
+    names of the tested packages.
+    """
+    folders = {
+        path.parent
+        for package in PACKAGES
+        for path in (ROOT / "tests" / package).rglob("test_*.py")
+    }
+    assert {
+        label(folder)
+        for folder in folders
+        if not (ROOT / folder.relative_to(ROOT / "tests")).is_dir()
+    } == set()
 
 
 def test_an_import_cycle_would_be_found() -> None:

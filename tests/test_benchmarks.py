@@ -7,7 +7,11 @@ import pytest
 from benchmarks.__main__ import BENCHMARKS, main
 
 
-@pytest.mark.parametrize("arguments", [[], *([name] for name in BENCHMARKS)], ids=lambda given: given[0] if given else "all")
+@pytest.mark.parametrize(
+    "arguments",
+    [[], *([name] for name in BENCHMARKS)],
+    ids=lambda given: given[0] if given else "all",
+)
 def test_the_help_of_every_benchmark_is_printed(arguments, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["benchmarks", *arguments, "--help"])
     with pytest.raises(SystemExit) as ended:

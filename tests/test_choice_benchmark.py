@@ -1,4 +1,6 @@
-"""The benchmark `choice` in small: its truths and priors agree, its oracle covers, its rows are filled."""
+"""The benchmark `choice` in small: its truths and priors agree, its oracle
+covers, its rows are filled.
+"""
 
 import numpy as np
 import pandas as pd
@@ -7,18 +9,36 @@ import pytest
 from benchmarks.choice_judge import Case, interval_score, judge
 from benchmarks.choice_oracle import bounds, posterior
 from benchmarks.choice_tables import page
-from benchmarks.choice_truths import FASTEST, FIRST, LEVEL, MIXES, Condition, correlations, drop_of, kink_at, measure
+from benchmarks.choice_truths import (
+    FASTEST,
+    FIRST,
+    LEVEL,
+    MIXES,
+    Condition,
+    correlations,
+    drop_of,
+    kink_at,
+    measure,
+)
 
 FAMILIES = [(mix, k) for mix in MIXES.values() for k in range(len(mix.families))]
 SPEEDS = np.linspace(0.01, 1.0, 40)
 
 
-@pytest.mark.parametrize(("mix", "k"), FAMILIES, ids=[f"{mix.name}, {mix.families[k].name}" for mix, k in FAMILIES])
+@pytest.mark.parametrize(
+    ("mix", "k"), FAMILIES, ids=[f"{mix.name}, {mix.families[k].name}" for mix, k in FAMILIES]
+)
 def test_the_prior_is_the_density_of_the_draws(mix, k):
     """The density integrates to one over a box, and drawn truths have this density."""
     family, rng, count = mix.families[k], np.random.default_rng(0), 400_000
-    low, high = np.array([*family.box, LEVEL, *([(0.0, LEVEL[1] * family.drop[1])] if family.exponents else []),
-                          (0.0, LEVEL[1] * family.growth[1])]).T
+    low, high = np.array(
+        [
+            *family.box,
+            LEVEL,
+            *([(0.0, LEVEL[1] * family.drop[1])] if family.exponents else []),
+            (0.0, LEVEL[1] * family.growth[1]),
+        ]
+    ).T
     drawn = low + (high - low) * rng.random((count, len(low)))
     shape, beta = np.split(drawn, [len(family.box)], axis=1)
     density = np.exp(family.log_prior(shape[:, None], beta[:, None])) * np.prod(high - low)
@@ -33,7 +53,9 @@ def test_truths_have_the_shapes_of_their_names():
     falling = drop_of(0.2, 0.8, 2.0).friction(FASTEST * SPEEDS)
     w_s = 0.8 * 0.2 / 0.72
     np.testing.assert_allclose(falling, 5.0 + np.exp(-((SPEEDS / w_s) ** 2)) + 3.6 * SPEEDS)
-    np.testing.assert_allclose(kink_at(0.4).friction(FASTEST * SPEEDS), 5.0 + 3.6 * np.maximum(0.0, SPEEDS - 0.4))
+    np.testing.assert_allclose(
+        kink_at(0.4).friction(FASTEST * SPEEDS), 5.0 + 3.6 * np.maximum(0.0, SPEEDS - 0.4)
+    )
     for mix in MIXES.values():
         for family in mix.families:
             truth = family.draw(np.random.default_rng(1))
@@ -47,13 +69,17 @@ def test_truths_have_the_shapes_of_their_names():
 def test_round_trips_have_the_order_and_noise_of_their_row():
     rng, truth = np.random.default_rng(2), kink_at(0.5)
     for order, sign in (("ascending", 1.0), ("descending", -1.0)):
-        assert np.all(sign * np.diff(measure(truth, FIRST, Condition(36, 0.01, "white", order), rng).w) > 0.0)
+        assert np.all(
+            sign * np.diff(measure(truth, FIRST, Condition(36, 0.01, "white", order), rng).w) > 0.0
+        )
     many = [measure(truth, FIRST, Condition(36, 0.03, "AR(1)", "random"), rng) for _ in range(300)]
     noise = np.array([one.tau - truth.friction(one.w) for one in many])
     assert noise.std() == pytest.approx(0.15, rel=0.03)
     assert np.mean(noise[:, 1:] * noise[:, :-1]) == pytest.approx(0.5 * 0.15**2, rel=0.1)
     many = [measure(truth, FIRST, Condition(36, 1e-9, "drift", "random"), rng) for _ in range(300)]
-    assert np.std([one.tau[-1] / truth.friction(one.w)[-1] - 1.0 for one in many]) == pytest.approx(0.015, rel=0.15)
+    assert np.std([one.tau[-1] / truth.friction(one.w)[-1] - 1.0 for one in many]) == pytest.approx(
+        0.015, rel=0.15
+    )
 
 
 @pytest.mark.parametrize("mix", MIXES.values(), ids=MIXES)
@@ -64,8 +90,11 @@ def test_intervals_of_the_oracle_cover_95_per_cent(mix):
         truth = mix.families[case % len(mix.families)].draw(rng)
         known = posterior(mix, how, measure(truth, mix, how, rng), at, rng)
         assert known.draws > 50.0
-        for true, values in zip([truth.coulomb, truth.static, *truth.friction(at)],
-                                [known.coulomb, known.static, *known.friction.T], strict=True):
+        for true, values in zip(
+            [truth.coulomb, truth.static, *truth.friction(at)],
+            [known.coulomb, known.static, *known.friction.T],
+            strict=True,
+        ):
             low, high = known.interval(values)
             held.append(low <= true <= high)
     assert 0.91 <= np.mean(held) <= 0.985
@@ -74,14 +103,20 @@ def test_intervals_of_the_oracle_cover_95_per_cent(mix):
 @pytest.mark.parametrize("kind", ["white", "drift", "AR(1)"])
 def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
     """Coulomb and viscous friction: errors of many linear fits, weighted by the known noise."""
-    rng, truth, how, at = np.random.default_rng(4), FIRST.families[0].draw(np.random.default_rng(0)), Condition(
-        12, 0.03, kind, "ascending"), FASTEST * np.array([0.01, 0.5, 1.0])
+    rng, truth, how, at = (
+        np.random.default_rng(4),
+        FIRST.families[0].draw(np.random.default_rng(0)),
+        Condition(12, 0.03, kind, "ascending"),
+        FASTEST * np.array([0.01, 0.5, 1.0]),
+    )
     errors = []
     for _ in range(3000):
         measured = measure(truth, FIRST, how, rng)
         clean = truth.friction(measured.w)
         A = np.column_stack((np.ones(12), measured.w, measured.t * clean))
-        white = np.linalg.inv(np.linalg.cholesky(correlations(kind, 12))) / (how.noise * truth.coulomb)
+        white = np.linalg.inv(np.linalg.cholesky(correlations(kind, 12))) / (
+            how.noise * truth.coulomb
+        )
         prior = np.array([0.0, 0.0, 1.0 / 0.03 if kind == "drift" else 1e9])
         rows = np.vstack((white @ A, prior))
         beta = np.linalg.lstsq(rows, np.append(white @ measured.tau, 0.0), rcond=None)[0]
@@ -90,17 +125,29 @@ def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
 
 
 def test_an_interval_score_is_width_plus_forty_times_the_miss():
-    np.testing.assert_allclose(interval_score([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.5, 1.5, -0.25]), [1.0, 21.0, 11.0])
+    np.testing.assert_allclose(
+        interval_score([0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.5, 1.5, -0.25]), [1.0, 21.0, 11.0]
+    )
 
 
 def test_rows_contain_errors_claims_and_intervals():
     how = Condition(36, 0.01, "white", "random")
-    cases = [Case("first", k, FIRST.families[k].name, how, seed, True) for k in (0, 3, 5) for seed in range(2)]
-    said = pd.DataFrame([judge(case) for case in [*cases, Case("first", 0, "kink at 0.8", how, 0, False)]])
+    cases = [
+        Case("first", k, FIRST.families[k].name, how, seed, True)
+        for k in (0, 3, 5)
+        for seed in range(2)
+    ]
+    said = pd.DataFrame(
+        [judge(case) for case in [*cases, Case("first", 0, "kink at 0.8", how, 0, False)]]
+    )
     assert (said["ratio"] >= 1.0 - 1e-9).all()
     assert (said["error"] < 0.1).all()
     figures, text = page(said)
-    assert {row["truth"] for row in figures["errors"]} == {"Coulomb-viscous", "Stribeck, exponent 2", "kink"}
+    assert {row["truth"] for row in figures["errors"]} == {
+        "Coulomb-viscous",
+        "Stribeck, exponent 2",
+        "kink",
+    }
     assert {row["truth"]: row["cases"] for row in figures["claims"]}["kink at 0.8"] == 1
     (row,) = figures["intervals"]
     assert row["cases"] == 6

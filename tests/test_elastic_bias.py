@@ -1,4 +1,6 @@
-"""A rigid model on an elastic joint or a flexible link: the bias of identified friction; the benchmark `elastic`, in small."""
+"""A rigid model on an elastic joint or a flexible link: the bias of identified friction; the
+benchmark `elastic`, in small.
+"""
 
 import json
 
@@ -11,7 +13,7 @@ from stribeck.ident.arm.arm_file import load_arm
 ARM = load_arm("elastic1")
 TRUE = truth(ARM)
 STIFFNESSES = (None, 300.0, 100.0)
-MOTIONS = phases(2)         # the first is the reference's
+MOTIONS = phases(2)  # the first is the reference's
 
 
 def relative_errors(entries):
@@ -22,10 +24,20 @@ def relative_errors(entries):
 @pytest.fixture(scope="module")
 def found():
     """Errors of each parameter on springs and beams, from rigid to soft, shape (K, motions)."""
-    joint = [[experiment(ARM, spring(K), motion, seconds=6.0) for motion in MOTIONS] for K in STIFFNESSES]
-    link = [[experiment(ARM, beam(ARM, K), motion, seconds=6.0) for motion in MOTIONS] for K in STIFFNESSES[1:]]
-    return {what: {key: np.array([[entry[key] / TRUE[key] - 1.0 for entry in row] for row in rows]) for key in TRUE}
-            for what, rows in (("joint", joint), ("link", [joint[0], *link]))}
+    joint = [
+        [experiment(ARM, spring(K), motion, seconds=6.0) for motion in MOTIONS] for K in STIFFNESSES
+    ]
+    link = [
+        [experiment(ARM, beam(ARM, K), motion, seconds=6.0) for motion in MOTIONS]
+        for K in STIFFNESSES[1:]
+    ]
+    return {
+        what: {
+            key: np.array([[entry[key] / TRUE[key] - 1.0 for entry in row] for row in rows])
+            for key in TRUE
+        }
+        for what, rows in (("joint", joint), ("link", [joint[0], *link]))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +56,9 @@ def test_the_truth_is_found_on_a_rigid_arm_along_every_motion(found):
 
 
 def test_the_bias_along_the_reference_motion_agrees_with_the_reference(found, reference):
-    """Coulomb friction is too small and viscous friction is too large; both errors grow as stiffness falls."""
+    """Coulomb friction is too small and viscous friction is too large; both
+    errors grow as stiffness falls.
+    """
     mu_r, fv = found["joint"]["mu_r"][:, 0], found["joint"]["fv"][:, 0]
     assert (np.diff(mu_r) < 0.0).all()
     assert (np.diff(fv) > 0.0).all()
@@ -55,7 +69,9 @@ def test_the_bias_along_the_reference_motion_agrees_with_the_reference(found, re
 
 @pytest.mark.parametrize("what", ["joint", "link"])
 def test_the_bias_over_motions_grows_as_stiffness_falls(found, what):
-    """The root mean square grows; along single motions the bias may change its sign at a natural frequency of 5 Hz."""
+    """The root mean square grows; along single motions the bias may change its sign at a
+    natural frequency of 5 Hz.
+    """
     for key, least in (("mu_r", 0.1), ("fv", 0.03)):
         spread = np.sqrt(np.mean(found[what][key] ** 2, axis=1))
         assert (np.diff(spread) > 0.0).all()

@@ -1,4 +1,6 @@
-"""Results of benchmark cases in a file: a run that was stopped is continued, and nothing is judged twice."""
+"""Results of benchmark cases in a file: a run that was stopped is continued,
+and nothing is judged twice.
+"""
 
 import numpy as np
 import pytest

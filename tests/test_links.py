@@ -1,7 +1,8 @@
-"""Links of pages: internal targets and their headings exist; external links have one well-formed spelling each.
+"""Links of pages: internal targets and their headings exist; external links have one
+well-formed spelling each.
 
-Whether external hosts answer is not tested here: `sphinx-build -b linkcheck` asks them where there is a network
-(CONTRIBUTING.md).
+Whether external hosts answer is not tested here: `sphinx-build -b linkcheck` asks them where there
+is a network (CONTRIBUTING.md).
 """
 
 import re
@@ -14,7 +15,11 @@ import pytest
 from tests.places import DATA, DOCS, ROOT
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
-TEXTS = [*PAGES, *sorted(DOCS.rglob("*.ipynb")), *sorted((DATA / "library").glob("*/provenance.toml"))]
+TEXTS = [
+    *PAGES,
+    *sorted(DOCS.rglob("*.ipynb")),
+    *sorted((DATA / "library").glob("*/provenance.toml")),
+]
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", flags=re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)]*)\)")
 _ADDRESS = re.compile(r"https?://[^\s\"'`<>)\\]*[^\s\"'`<>)\\.,;:]")
@@ -32,10 +37,14 @@ def links(text: str) -> list[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """Anchors of the headings of a page, as GitHub and the site make them: words in lower case, joined by hyphens."""
+    """Anchors of the headings of a page, as GitHub and the site make them: words in
+    lower case, joined by hyphens.
+    """
     found: dict[str, int] = defaultdict(int)
     names = set()
-    for heading in _HEADING.findall(re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)):
+    for heading in _HEADING.findall(
+        re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    ):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
         name = re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-")
         names.add(name if not found[name] else f"{name}-{found[name]}")
@@ -67,24 +76,33 @@ def external_fault(address: str) -> str:
 
 
 def same_place(address: str) -> str:
-    """One spelling for all addresses of a page: without www, slash at the end, .git, and index.html."""
+    """One spelling for all addresses of a page: without www, slash at the
+    end, .git, and index.html.
+    """
     parts = urlsplit(address)
     path = re.sub(r"(/index\.html?|\.git)?/*$", "", parts.path)
-    return f"{parts.netloc.lower().removeprefix('www.')}{path.lower()}?{parts.query}#{parts.fragment}"
+    return (
+        f"{parts.netloc.lower().removeprefix('www.')}{path.lower()}?{parts.query}#{parts.fragment}"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=label)
 def test_internal_links_have_their_file_and_heading(page: Path) -> None:
-    faults = {target: fault for target in links(page.read_text(encoding="utf-8")) if "://" not in target
-              and (fault := internal_fault(page, target))}
+    faults = {
+        target: fault
+        for target in links(page.read_text(encoding="utf-8"))
+        if "://" not in target and (fault := internal_fault(page, target))
+    }
     assert faults == {}
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=label)
 def test_external_links_are_well_formed(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    addresses = {*_ADDRESS.findall(text),
-                 *(target for target in (links(text) if page.suffix == ".md" else ()) if "://" in target)}
+    addresses = {
+        *_ADDRESS.findall(text),
+        *(target for target in (links(text) if page.suffix == ".md" else ()) if "://" in target),
+    }
     assert {address: fault for address in addresses if (fault := external_fault(address))} == {}
 
 
@@ -99,16 +117,37 @@ def test_an_external_page_has_one_spelling() -> None:
 
 def test_the_checks_can_fail(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# One page\n\n## Kinds: `a` and b\n\n## Again\n\n## Again\n\n```sh\n# no heading\n```\n[x](y.md)`[z](w.md)`"
-                    "\n", encoding="utf-8")
-    assert anchors(page.read_text(encoding="utf-8")) == {"one-page", "kinds-a-and-b", "again", "again-1"}
+    page.write_text(
+        "# One page\n\n## Kinds: `a` and b\n\n## Again\n\n## Again\n\n```sh\n# no "
+        "heading\n```\n[x](y.md)`[z](w.md)`"
+        "\n",
+        encoding="utf-8",
+    )
+    assert anchors(page.read_text(encoding="utf-8")) == {
+        "one-page",
+        "kinds-a-and-b",
+        "again",
+        "again-1",
+    }
     assert links(page.read_text(encoding="utf-8")) == ["y.md"]
     assert internal_fault(page, "y.md") == "no such file"
-    assert internal_fault(page, "#no-heading") == internal_fault(page, "page.md#two") == "no such heading"
+    assert (
+        internal_fault(page, "#no-heading")
+        == internal_fault(page, "page.md#two")
+        == "no such heading"
+    )
     assert internal_fault(page, "page.md#again-1") == ""
-    for wrong in ("http://example.org", "https://Example.org/a", "https://example/a", "https://example.org/a//b",
-                  "https://example.org/a%20b", "https://me@example.org"):
+    for wrong in (
+        "http://example.org",
+        "https://Example.org/a",
+        "https://example/a",
+        "https://example.org/a//b",
+        "https://example.org/a%20b",
+        "https://me@example.org",
+    ):
         assert external_fault(wrong), wrong
     assert external_fault("https://example.org/a#b") == ""
-    assert same_place("https://www.example.org/A/") == same_place("https://example.org/a/index.html")
+    assert same_place("https://www.example.org/A/") == same_place(
+        "https://example.org/a/index.html"
+    )
     assert same_place("https://example.org/a") != same_place("https://example.org/b")

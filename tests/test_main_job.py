@@ -44,7 +44,8 @@ def assert_good(figures):
     assert max(figures["friction_error"].values()) < 0.03
     parameters = figures["parameters"]
     assert all(entry["verdict"] == "identified" for entry in parameters)
-    # 95 % intervals: of 26 or 28 at least four fifths hold the truth in 99.8 % of campaigns; over ten seeds see the benchmark
+    # 95 % intervals: of 26 or 28 at least four fifths hold the truth in 99.8 % of campaigns; over
+    # ten seeds see the benchmark
     assert np.mean([entry["covered"] for entry in parameters]) >= 0.8
     assert np.mean([entry["half_width"] <= 0.10 for entry in parameters]) >= 0.9
     assert max(abs(entry["error"]) for entry in parameters) < 0.15
@@ -53,8 +54,14 @@ def assert_good(figures):
 def test_lab6_against_its_truth(campaign):
     figures = judge(campaign, "lab6")
     assert_good(figures)
-    assert figures["laws"] == {"j1": "stribeck/normal", "j2": "stribeck/torque", "j3": "stribeck/none",
-                               "j4": "coulomb-viscous/none", "j5": "stribeck/none", "j6": "stribeck/none"}
+    assert figures["laws"] == {
+        "j1": "stribeck/normal",
+        "j2": "stribeck/torque",
+        "j3": "stribeck/none",
+        "j4": "coulomb-viscous/none",
+        "j5": "stribeck/none",
+        "j6": "stribeck/none",
+    }
     assert figures["load_verdicts"]["j3"] == "unidentifiable"
 
 
@@ -68,7 +75,8 @@ def test_offset6_against_its_truth(tmp_path):
 
 def test_gravity_check_finds_the_wrong_torque_constant(campaign):
     scale = Calibration.load(campaign).joints["j3"].gravity["scale"]
-    assert scale.low <= 0.95 * 1.01 <= scale.high      # the truth's torque scale times its mass error
+    # the truth's torque scale times its mass error
+    assert scale.low <= 0.95 * 1.01 <= scale.high
     assert scale.verdict == "identified"
 
 
@@ -85,14 +93,23 @@ def test_replay_of_a_copy_without_the_truth_gives_the_same_digits(campaign, tmp_
     text = arm.read_text(encoding="utf-8")
     arm.write_text(text[: text.index("\n[simulation]\n")], encoding="utf-8")
     assert run(["replay", str(copy), "--out", str(tmp_path / "again")]) == 0
-    assert without_date(tmp_path / "again" / "calibration.toml") == without_date(campaign / "calibration.toml")
-    assert (tmp_path / "again" / "points.csv").read_bytes() == (campaign / "points.csv").read_bytes()
+    assert without_date(tmp_path / "again" / "calibration.toml") == without_date(
+        campaign / "calibration.toml"
+    )
+    assert (tmp_path / "again" / "points.csv").read_bytes() == (
+        campaign / "points.csv"
+    ).read_bytes()
 
 
 def test_drift_correction_can_be_disabled(campaign, tmp_path):
-    """Friction of a warming arm falls during the run; the drift is separate from the law, or part of it."""
+    """Friction of a warming arm falls during the run; the drift is separate
+    from the law, or part of it.
+    """
     assert run(["fit", str(campaign), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
-    page, taken = ((folder / "report.html").read_text(encoding="utf-8") for folder in (tmp_path / "in", campaign))
+    page, taken = (
+        (folder / "report.html").read_text(encoding="utf-8")
+        for folder in (tmp_path / "in", campaign)
+    )
     assert "removed from the fit; the parameters hold for the middle of the run" in taken
     assert "removed from the fit; the parameters hold for the middle of the run" not in page
     assert Calibration.load(tmp_path / "in").fit["drift"] == "none"
@@ -102,7 +119,20 @@ def test_exports_load_and_carry_the_friction(campaign, tmp_path):
     calibration = Calibration.load(campaign)
     for target, suffix, options in (("urdf", ".urdf", []), ("mjcf", ".xml", ["--plain"])):
         path = tmp_path / f"lab6{suffix}"
-        assert run(["export", str(campaign / "calibration.toml"), "--to", target, "--out", str(path), *options]) == 0
+        assert (
+            run(
+                [
+                    "export",
+                    str(campaign / "calibration.toml"),
+                    "--to",
+                    target,
+                    "--out",
+                    str(path),
+                    *options,
+                ]
+            )
+            == 0
+        )
         model = mujoco.MjModel.from_xml_path(str(path))
         for name, joint in calibration.joints.items():
             dof = model.joint(name).dofadr[0]
@@ -112,19 +142,30 @@ def test_exports_load_and_carry_the_friction(campaign, tmp_path):
             assert near.rms < 0.15 * joint.torque(1.0, np.mean(joint.load_range or 0.0))
     assert run(["export", str(campaign), "--to", "json", "--out", str(tmp_path / "lab6.json")]) == 0
     table = json.loads((tmp_path / "lab6.json").read_text(encoding="utf-8"))
-    assert table["joints"]["j1"]["parameters"]["coulomb"]["value"] == calibration.joints["j1"].values["coulomb"]
+    assert (
+        table["joints"]["j1"]["parameters"]["coulomb"]["value"]
+        == calibration.joints["j1"].values["coulomb"]
+    )
 
 
 def test_the_example_of_the_manual_prints_the_shown_output(campaign):
     command = f"stribeck calibrate lab6 --seed {SEED} --out {campaign.name}"
-    run_page("example-lab6", campaign.parent, {command: (campaign.parent / PRINTED).read_text(encoding="utf-8")})
+    run_page(
+        "example-lab6",
+        campaign.parent,
+        {command: (campaign.parent / PRINTED).read_text(encoding="utf-8")},
+    )
 
 
 def test_feedforward_removes_most_of_the_tracking_error_of_slow_motion(campaign):
     calibration = Calibration.load(campaign)
-    without, with_law = (follow("lab6", calibration, friction, 0.05).rms for name, friction in told(calibration).items()
-                         if name != "constant and viscous")
-    assert (without > 5e-3).all()           # the tracking error of the soft loop alone is 8 to 32 mrad
+    without, with_law = (
+        follow("lab6", calibration, friction, 0.05).rms
+        for name, friction in told(calibration).items()
+        if name != "constant and viscous"
+    )
+    # the tracking error of the soft loop alone is 8 to 32 mrad
+    assert (without > 5e-3).all()
     assert (with_law < 0.15 * without).all()
 
 
@@ -142,13 +183,29 @@ def test_report_is_one_page_with_every_joint(campaign):
 
 def test_golden_run_gives_the_golden_calibration(tmp_path):
     """Protection against silent changes: a stored run, and its stored calibration."""
-    assert run(["fit", str(ROOT / "data" / "golden" / "runs" / "constant-speed"), "--out", str(tmp_path / "out")]) == 0
-    new, old = Calibration.load(tmp_path / "out"), Calibration.load(ROOT / "data" / "golden" / "calibration.toml")
+    assert (
+        run(
+            [
+                "fit",
+                str(ROOT / "data" / "golden" / "runs" / "constant-speed"),
+                "--out",
+                str(tmp_path / "out"),
+            ]
+        )
+        == 0
+    )
+    new, old = (
+        Calibration.load(tmp_path / "out"),
+        Calibration.load(ROOT / "data" / "golden" / "calibration.toml"),
+    )
     joint, golden = new.joints["hinge"], old.joints["hinge"]
     assert (joint.law, joint.load) == (golden.law, golden.load) == ("stribeck", "torque")
     assert [(one.law, one.load, one.dismissed) for one in joint.candidates] == [
-        (one.law, one.load, one.dismissed) for one in golden.candidates]
-    assert ("stribeck", "torque", "") in {(one.law, one.load, one.dismissed) for one in golden.candidates}
+        (one.law, one.load, one.dismissed) for one in golden.candidates
+    ]
+    assert ("stribeck", "torque", "") in {
+        (one.law, one.load, one.dismissed) for one in golden.candidates
+    }
     for name, parameter in golden.parameters.items():
         assert joint.parameters[name].value == pytest.approx(parameter.value, rel=1e-4)
         assert joint.parameters[name].std_error == pytest.approx(parameter.std_error, rel=1e-2)
@@ -169,7 +226,9 @@ def test_the_snippet_of_the_readme_runs(campaign, monkeypatch, capsys):
 def test_the_help_has_every_command_of_the_manual():
     page = (ROOT / "docs" / "manual" / "commands.md").read_text(encoding="utf-8")
     written = set(re.findall(r"^\| `stribeck (\w+)", page, flags=re.MULTILINE))
-    done = subprocess.run([sys.executable, "-m", "stribeck", "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "stribeck", "--help"], capture_output=True, text=True, check=True
+    )
     assert written == {command for command in written if f" {command} " in done.stdout}
     assert len(written) == 18
 
@@ -178,7 +237,13 @@ def test_the_result_is_printed_in_at_most_thirty_lines(campaign):
     printed = (campaign.parent / PRINTED).read_text(encoding="utf-8")
     assert len([line for line in printed.splitlines() if line.strip()]) <= 30
     attention = [line for line in printed.splitlines() if line.startswith("attention")]
-    assert all(sum(line.startswith(f"attention j{k}:") for line in attention) <= 3 for k in range(1, 7))
-    assert any("j3: torque is 0.95" in line or "j3: torque is 0.96" in line for line in attention), "its torque constant is wrong"
-    order = [printed.index(word) for word in ("plan  ", "verdict", "attention", "wrote  ", "next  ")]
+    assert all(
+        sum(line.startswith(f"attention j{k}:") for line in attention) <= 3 for k in range(1, 7)
+    )
+    assert any(
+        "j3: torque is 0.95" in line or "j3: torque is 0.96" in line for line in attention
+    ), "its torque constant is wrong"
+    order = [
+        printed.index(word) for word in ("plan  ", "verdict", "attention", "wrote  ", "next  ")
+    ]
     assert order == sorted(order)

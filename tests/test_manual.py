@@ -17,7 +17,7 @@ from tests.manual import MANUAL, alike, assert_printed, blocks, paste, run_page
 from tests.places import DATA, DOCS, SHARED, TEST_ARMS
 
 TRIES = 3
-ELSEWHERE = {"example-lab6"}            # run with the campaign of tests/test_main_job.py
+ELSEWHERE = {"example-lab6"}  # run with the campaign of tests/test_main_job.py
 WITHOUT_BLOCKS = {"README", "faq", "glossary", "references", "stability"}
 PAGES = {path.stem for path in MANUAL.glob("*.md")} - WITHOUT_BLOCKS
 EMPS = SHARED / "emps" / "DATA_EMPS.mat"
@@ -45,7 +45,14 @@ def drives(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def test_five_minutes(folder: Path) -> None:
-    assert {path.name for path in folder.iterdir()} == {"first", "unseen", "unseen.png", "lab6.xml", "friction.h", "my_arm"}
+    assert {path.name for path in folder.iterdir()} == {
+        "first",
+        "unseen",
+        "unseen.png",
+        "lab6.xml",
+        "friction.h",
+        "my_arm",
+    }
 
 
 def run_in_real_time(page: str, folder: Path) -> None:
@@ -112,7 +119,9 @@ def test_external_torque(folder: Path) -> None:
 
 def test_other_simulators(folder: Path) -> None:
     if missing := run_page("other-simulators", folder):
-        pytest.skip(f"all blocks passed but those that need {', '.join(missing)}, which are not installed")
+        pytest.skip(
+            f"all blocks passed but those that need {', '.join(missing)}, which are not installed"
+        )
 
 
 def test_controllers(folder: Path) -> None:
@@ -150,17 +159,26 @@ def test_extending(folder: Path) -> None:
         run_page("extending", folder)
 
 
-@pytest.mark.skipif(not EMPS.is_file(), reason="the measured EMPS log is not part of the project; it is missing beside it")
+@pytest.mark.skipif(
+    not EMPS.is_file(),
+    reason="the measured EMPS log is not part of the project; it is missing beside it",
+)
 def test_example_emps(tmp_path: Path) -> None:
     (tmp_path / EMPS.name).symlink_to(EMPS)
     run_page("example-emps", tmp_path)
 
 
 def test_every_page_is_run_and_listed() -> None:
-    run_here = {name.removeprefix("test_").replace("_", "-") for name in globals() if name.startswith("test_")}
+    run_here = {
+        name.removeprefix("test_").replace("_", "-")
+        for name in globals()
+        if name.startswith("test_")
+    }
     assert run_here >= PAGES - ELSEWHERE
     index = (MANUAL / "README.md").read_text(encoding="utf-8")
-    assert {path.name for path in MANUAL.glob("*.md")} - {"README.md"} <= set(re.findall(r"\]\(([\w-]+\.md)\)", index))
+    assert {path.name for path in MANUAL.glob("*.md")} - {"README.md"} <= set(
+        re.findall(r"\]\(([\w-]+\.md)\)", index)
+    )
     assert [page for page in sorted(WITHOUT_BLOCKS) if blocks(MANUAL / f"{page}.md")] == []
 
 
@@ -170,7 +188,9 @@ def test_the_citation_names_the_version_of_the_package() -> None:
     assert re.search(r"^version: (\S+)$", citation, flags=re.MULTILINE)[1] == project["version"]
 
 
-@pytest.mark.parametrize("page", [*sorted(MANUAL.glob("*.md")), DOCS.parent / "README.md"], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "page", [*sorted(MANUAL.glob("*.md")), DOCS.parent / "README.md"], ids=lambda path: path.stem
+)
 def test_toml_blocks_can_be_pasted(page: Path) -> None:
     """Each block of TOML is whole, names its file, and says where it goes; README has none."""
     for block in (block for block in blocks(page) if block.kind == "toml"):
@@ -181,13 +201,19 @@ def test_toml_blocks_can_be_pasted(page: Path) -> None:
 
 def test_a_block_that_cannot_be_pasted_fails(tmp_path: Path) -> None:
     arm = tmp_path / "arm.toml"
-    arm.write_text("schema = 1\n\n[joints.default]\n# acceleration =    # needed\n\n[joints.j1]\nvelocity = 1.0\n",
-                   encoding="utf-8")
+    arm.write_text(
+        "schema = 1\n\n[joints.default]\n# acceleration =    # needed\n\n[joints.j1]\nvelocity = "
+        "1.0\n",
+        encoding="utf-8",
+    )
     block = "# arm.toml\n[joints.default]\nacceleration = 4.0\n"
     with pytest.raises(tomllib.TOMLDecodeError, match="twice"):
         paste(block, arm, replaces=False)
     paste(block, arm, replaces=True)
-    assert tomllib.loads(arm.read_text(encoding="utf-8"))["joints"] == {"default": {"acceleration": 4.0}, "j1": {"velocity": 1.0}}
+    assert tomllib.loads(arm.read_text(encoding="utf-8"))["joints"] == {
+        "default": {"acceleration": 4.0},
+        "j1": {"velocity": 1.0},
+    }
     with pytest.raises(AssertionError, match="no single table"):
         paste(block.replace("default", "j7"), arm, replaces=True)
 
@@ -198,8 +224,12 @@ def test_the_check_of_printed_output_can_fail() -> None:
     assert_printed(" j1 6.03 ± 0.08 identified\n j2 9.15 weak", printed, exact=False)
     with pytest.raises(AssertionError, match="not printed"):
         assert_printed(" j1 6.03 ± 0.08 identified", printed)
-    for wrong in (" j1 6.72 ± 0.08 identified", " j1 6.02 ± 0.14 identified", " j1 6.02 ± 0.08 weak",
-                  " j2 9.15 weak\n j1 6.02 ± 0.08 identified"):
+    for wrong in (
+        " j1 6.72 ± 0.08 identified",
+        " j1 6.02 ± 0.14 identified",
+        " j1 6.02 ± 0.08 weak",
+        " j2 9.15 weak\n j1 6.02 ± 0.08 identified",
+    ):
         with pytest.raises(AssertionError, match="not printed"):
             assert_printed(wrong, printed, exact=False)
     assert not alike("1 N", "12 N")

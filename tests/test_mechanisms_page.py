@@ -1,4 +1,6 @@
-"""The sections of docs/mechanisms.md agree with the results of the code, which are computed again."""
+"""The sections of docs/mechanisms.md agree with the results of the code,
+which are computed again.
+"""
 
 import importlib.util
 import re
@@ -8,8 +10,16 @@ import pytest
 from tests.manual import run_page
 from tests.places import DOCS
 
-SECTIONS = ("five_axis_tree", "three_loop_chain", "six_cylinders", "planar_3_prr", "gough_stewart", "flexible_arm",
-            "flexible_arm_trends", "flexible_parallel")
+SECTIONS = (
+    "five_axis_tree",
+    "three_loop_chain",
+    "six_cylinders",
+    "planar_3_prr",
+    "gough_stewart",
+    "flexible_arm",
+    "flexible_arm_trends",
+    "flexible_parallel",
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +33,9 @@ def maker():
 @pytest.mark.parametrize("section", SECTIONS)
 def test_the_page_has_the_computed_results(maker, section):
     text, _ = getattr(maker, section)()
-    assert without_roundoff(text) in without_roundoff((DOCS / "mechanisms.md").read_text(encoding="utf-8"))
+    assert without_roundoff(text) in without_roundoff(
+        (DOCS / "mechanisms.md").read_text(encoding="utf-8")
+    )
 
 
 @pytest.mark.parametrize("page", ["mechanisms", "maximal"])
@@ -32,7 +44,9 @@ def test_the_code_on_the_page_prints_the_shown_output(page, tmp_path):
 
 
 def without_roundoff(text):
-    """Mask the condition number of a singular matrix: it is roundoff and differs between computers."""
+    """Mask the condition number of a singular matrix: it is roundoff and
+    differs between computers.
+    """
     return re.sub(r"condition number \d\.\de\+1\d", "condition number huge", text)
 
 

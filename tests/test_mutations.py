@@ -14,7 +14,9 @@ CASES = 250
 
 
 def test_damaged_inputs_are_refused_or_read_and_never_change():
-    """A small benchmark `mutations`: no traceback, crash, hang, growth of memory, or changed file."""
+    """A small benchmark `mutations`: no traceback, crash, hang, growth
+    of memory, or changed file.
+    """
     counts, faults = judged(range(CASES))
     assert sum(counts.values()) == CASES
     assert not faults, "\n".join(faults)
@@ -25,15 +27,20 @@ def test_undamaged_inputs_are_read(tmp_path):
     for kind, (file, command) in make_inputs(tmp_path / "in").items():
         assert file.is_file()
         out = tmp_path / f"out-{kind}".replace("/", "-")
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()) as said,
+        ):
             code = run([part.replace("{out}", str(out)) for part in command])
-        if kind.startswith("run: replay"):      # too short for a fit, which comes after all else
+        if kind.startswith("run: replay"):  # too short for a fit, which comes after all else
             assert "no joint can be calibrated" in said.getvalue()
         else:
             assert (code, said.getvalue()) == (0, ""), kind
 
 
-@pytest.mark.parametrize(("what", "word"), [("raises", "KeyError"), ("writes", "changed its input"), ("takes", "MB")])
+@pytest.mark.parametrize(
+    ("what", "word"), [("raises", "KeyError"), ("writes", "changed its input"), ("takes", "MB")]
+)
 def test_a_fault_would_be_detected(monkeypatch, tmp_path, what, word):
     """The judge detects a command that raises, changes its input or uses too much memory."""
     cases, kept = make_inputs(tmp_path / "in"), []

@@ -1,4 +1,6 @@
-"""docs/names.md names every key, column and parameter of the code, and nothing else in its tables."""
+"""docs/names.md names every key, column and parameter of the code, and
+nothing else in its tables.
+"""
 
 import dataclasses
 import re
@@ -38,20 +40,47 @@ def keys(model) -> set[str]:
 CODE = {
     "Signals and sample columns": {"t", "segment", *SIGNALS},
     "Friction parameters": set(quantities()),
-    "Arm file": (keys(_ArmTable) | keys(JointTable) | keys(Knobs) | keys(_ArmTruth) - {"joints"} | keys(Bearing)
-                 | keys(JointTruth) - set(quantities()) | keys(FlexibleLink) | keys(HeatTruth) - {"time_constant"}),
+    "Arm file": (
+        keys(_ArmTable)
+        | keys(JointTable)
+        | keys(Knobs)
+        | keys(_ArmTruth) - {"joints"}
+        | keys(Bearing)
+        | keys(JointTruth) - set(quantities())
+        | keys(FlexibleLink)
+        | keys(HeatTruth) - {"time_constant"}
+    ),
     "Dynamixel keys": keys(dynamixel.DynamixelKeys) | keys(dynamixel.DriveKeys),
     "Points (`points.csv`)": set(COLUMNS),
     "Fleet table (`compare --out fleet.csv`)": set(FLEET_COLUMNS),
-    "Fleet dataset (`fleet fit`)": {"arm", *calibration_rows.TEXTS, *calibration_rows.DATES, *calibration_rows.NUMBERS,
-                                    *calibration_rows.CURVES},
-    "Fleet dataset (`fleet validate`)": {"passed", "recorded", "tolerance", *validate_recording.TEXTS,
-                                         *validate_recording.NUMBERS},
+    "Fleet dataset (`fleet fit`)": {
+        "arm",
+        *calibration_rows.TEXTS,
+        *calibration_rows.DATES,
+        *calibration_rows.NUMBERS,
+        *calibration_rows.CURVES,
+    },
+    "Fleet dataset (`fleet validate`)": {
+        "passed",
+        "recorded",
+        "tolerance",
+        *validate_recording.TEXTS,
+        *validate_recording.NUMBERS,
+    },
     "Calibration file": keys(CalibrationTable) | keys(JointCalibrationTable) | keys(ParameterTable),
-    "Mechanism file": set().union(*map(keys, (_MechanismTable, _MechanismJointTable, _LoopTable, EndTable, _FrictionTable,
-                                              Spring))),
+    "Mechanism file": set().union(
+        *map(
+            keys,
+            (_MechanismTable, _MechanismJointTable, _LoopTable, EndTable, _FrictionTable, Spring),
+        )
+    ),
     "Library entry (`provenance.toml`)": keys(Provenance) | keys(Recordings),
-    "Plan file": keys(Plan) | keys(Segment) | keys(Harmonics) | keys(ExpectedPrecision) | keys(LoweredSpeed) | {"schema"},
+    "Plan file": keys(Plan)
+    | keys(Segment)
+    | keys(Harmonics)
+    | keys(ExpectedPrecision)
+    | keys(LoweredSpeed)
+    | {"schema"},
 }
 
 
@@ -75,5 +104,5 @@ def test_every_name_in_a_table_is_in_the_code(title):
 def test_parameters_of_laws_and_truth_share_names():
     for law in LAWS.values():
         assert set(law.parameters(load=True)) <= set(quantities())
-    for name in ("coulomb-viscous", "stribeck"):        # the simulated arm's truth is of these
+    for name in ("coulomb-viscous", "stribeck"):  # the simulated arm's truth is of these
         assert set(LAWS[name].parameters(load=True)) <= keys(JointTruth)

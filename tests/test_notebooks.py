@@ -1,4 +1,6 @@
-"""The notebooks run from top to bottom, print what they show, and draw where they show a picture."""
+"""The notebooks run from top to bottom, print what they show, and draw
+where they show a picture.
+"""
 
 import ast
 import base64
@@ -19,7 +21,7 @@ from tests.manual import assert_printed
 from tests.places import DATA, DOCS, ROOT
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
-MOST_BYTES = 60_000             # of a picture
+MOST_BYTES = 60_000  # of a picture
 
 
 def cells(notebook: Path, kind: str = "code") -> list[dict[str, Any]]:
@@ -29,8 +31,11 @@ def cells(notebook: Path, kind: str = "code") -> list[dict[str, Any]]:
 
 def outputs(cell: dict[str, Any], kind: str) -> list[str]:
     """Stored outputs of a cell: a stream, or the data of this kind."""
-    texts = [one["text"] if "text" in one else one["data"].get(kind, "") for one in cell["outputs"]
-             if ("text" in one) == (kind == "stream")]
+    texts = [
+        one["text"] if "text" in one else one["data"].get(kind, "")
+        for one in cell["outputs"]
+        if ("text" in one) == (kind == "stream")
+    ]
     return [text for text in ("".join(text) for text in texts) if text]
 
 
@@ -39,18 +44,28 @@ def without_dates(text: str) -> str:
 
 
 def run_cell(source: str, namespace: dict[str, Any]) -> tuple[str, Any]:
-    """What a cell prints, and the value that it shows: that of a last expression without a semicolon."""
+    """What a cell prints, and the value that it shows: that of a last
+    expression without a semicolon.
+    """
     body = ast.parse(source).body
-    last = body.pop() if isinstance(body[-1], ast.Expr) and not source.rstrip().endswith(";") else None
+    last = (
+        body.pop() if isinstance(body[-1], ast.Expr) and not source.rstrip().endswith(";") else None
+    )
     with redirect_stdout(io.StringIO()) as printed:
         exec(compile(ast.Module(body, []), "cell", "exec"), namespace)
-        value = None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
+        value = (
+            None
+            if last is None
+            else eval(compile(ast.Expression(last.value), "cell", "eval"), namespace)
+        )
     return printed.getvalue(), value
 
 
 @pytest.fixture
 def beside(tmp_path: Path) -> Iterator[Path]:
-    """A folder that lies beside data/golden as the notebooks do; figures are not shown, and closed at the end."""
+    """A folder that lies beside data/golden as the notebooks do; figures are not
+    shown, and closed at the end.
+    """
     shutil.copytree(DATA / "golden", tmp_path / "data" / "golden")
     (tmp_path / "docs" / "notebooks").mkdir(parents=True)
     with matplotlib.rc_context():
@@ -62,7 +77,7 @@ def beside(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_and_gives_what_it_shows(notebook: Path, beside: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    pyplot.close("all")                 # of other tests
+    pyplot.close("all")  # of other tests
     for cell in cells(notebook):
         with chdir(beside):
             printed, value = run_cell("".join(cell["source"]), namespace)
@@ -96,7 +111,10 @@ def test_the_file_is_small_and_of_no_machine(notebook: Path) -> None:
     assert max(len(base64.b64decode(picture)) for picture in pictures) < MOST_BYTES
     assert not re.search(r"/(home|root|tmp|work|usr|Users)/|[A-Z]:\\\\", text)
     assert not re.search(r"\d\d:\d\d:\d\d", text)
-    for target in re.findall(r"\]\(([^)#]+)\)", "\n".join("".join(cell["source"]) for cell in cells(notebook, "markdown"))):
+    for target in re.findall(
+        r"\]\(([^)#]+)\)",
+        "\n".join("".join(cell["source"]) for cell in cells(notebook, "markdown")),
+    ):
         assert (notebook.parent / target).exists(), target
 
 
@@ -106,4 +124,6 @@ def test_another_output_would_be_found() -> None:
     assert run_cell("x = 2\nx;", {}) == ("", None)
     with pytest.raises(AssertionError, match="not printed"):
         assert_printed("coulomb 1.93 identified", "coulomb 1.93 weak")
-    assert outputs({"outputs": [{"output_type": "stream", "text": ["a\n", "b"]}]}, "stream") == ["a\nb"]
+    assert outputs({"outputs": [{"output_type": "stream", "text": ["a\n", "b"]}]}, "stream") == [
+        "a\nb"
+    ]

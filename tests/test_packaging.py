@@ -17,7 +17,16 @@ from tests.places import ROOT
 
 LINKS = ROOT / "src" / "stribeck"
 FACE = ("__init__.py", "__main__.py", "library.py", "mujoco.py", "py.typed")
-SOURCES = ("src", "ident", "drivers", "experiments", "data", "README.md", "LICENSE", "pyproject.toml")
+SOURCES = (
+    "src",
+    "ident",
+    "drivers",
+    "experiments",
+    "data",
+    "README.md",
+    "LICENSE",
+    "pyproject.toml",
+)
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SCRIPT = """from pathlib import Path
 
@@ -35,7 +44,9 @@ stribeck.load_mechanism("lab6").wings
 
 @dataclass(frozen=True)
 class Installation:
-    """An environment with the dependencies but without the source tree; a wheel can be installed in it."""
+    """An environment with the dependencies but without the source tree; a
+    wheel can be installed in it.
+    """
 
     folder: Path
 
@@ -50,18 +61,40 @@ class Installation:
 
     def install(self, wheel: Path) -> None:
         """Install a wheel and its command."""
-        subprocess.run([sys.executable, "-m", "pip", "--python", str(self.python), "install", "--no-deps", "-q", str(wheel)],
-                       check=True)
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "--python",
+                str(self.python),
+                "install",
+                "--no-deps",
+                "-q",
+                str(wheel),
+            ],
+            check=True,
+        )
 
     def install_editable(self, tree: Path, out: Path) -> None:
-        """Install a source tree as the build makes it editable: its wheel has no more than a path."""
+        """Install a source tree as the build makes it editable: its
+        wheel has no more than a path.
+        """
         with zipfile.ZipFile(built(tree, out, "wheel:editable")["wheel:editable"]) as archive:
             archive.extractall(self.site)
 
     def run(self, *arguments: object, cwd: Path, **variables: str) -> str:
-        """Standard output of Python in the environment with these arguments; further environment variables by name."""
-        done = subprocess.run([str(self.python), *map(str, arguments)], cwd=cwd, env=variables, capture_output=True, text=True,
-                              check=False)
+        """Standard output of Python in the environment with these arguments; further
+        environment variables by name.
+        """
+        done = subprocess.run(
+            [str(self.python), *map(str, arguments)],
+            cwd=cwd,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -73,16 +106,33 @@ def make_installation(tmp_path_factory):
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
         parts = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
         installation = Installation(folder)
-        (installation.site / "dependencies.pth").write_text("\n".join(parts) + "\n", encoding="utf-8")   # no editable hooks
+        # no editable hooks
+        (installation.site / "dependencies.pth").write_text(
+            "\n".join(parts) + "\n", encoding="utf-8"
+        )
         return installation
+
     return make
 
 
 def built(source: Path, out: Path, *targets: str) -> dict[str, Path]:
     """Distributions of a source tree, by target."""
     for target in targets:
-        subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(out / target.replace(":", "-"))],
-                       cwd=source, check=True, capture_output=True)
+        subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "hatchling",
+                "build",
+                "-t",
+                target,
+                "-d",
+                str(out / target.replace(":", "-")),
+            ],
+            cwd=source,
+            check=True,
+            capture_output=True,
+        )
     return {target: next((out / target.replace(":", "-")).iterdir()) for target in targets}
 
 
@@ -123,7 +173,9 @@ def without_links(tmp_path_factory) -> Path:
     for name in SOURCES:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                source, copy / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(source, copy)
     for folder in packaged_folders():
@@ -141,31 +193,52 @@ def packaged_folders() -> set[str]:
 
 def files_of(folder: str) -> set[str]:
     """Files below a folder of the tree, from its root."""
-    return {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*")
-            if path.is_file() and "__pycache__" not in path.parts}
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
 
 
 class TestContents:
     def test_the_wheel_contains_one_package_with_every_file(self, wheel):
         version = PYPROJECT["project"]["version"]
-        names = {name for name in contents(wheel) if not name.startswith(f"stribeck-{version}.dist-info/")}
-        folders = ("ident", "drivers", "experiments", "data/arms", "data/library", "data/mechanisms", "data/schemas")
+        names = {
+            name
+            for name in contents(wheel)
+            if not name.startswith(f"stribeck-{version}.dist-info/")
+        }
+        folders = (
+            "ident",
+            "drivers",
+            "experiments",
+            "data/arms",
+            "data/library",
+            "data/mechanisms",
+            "data/schemas",
+        )
         expected = {f"stribeck/{name}" for folder in folders for name in files_of(folder)}
         assert names == expected | {f"stribeck/{name}" for name in FACE}
         assert len(expected) > 200
 
     def test_the_sdist_contains_every_file(self, unpacked):
-        names = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
+        names = {
+            path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()
+        }
         folders = ("ident", "drivers", "experiments", "data", "docs", "tests", "benchmarks")
         missing = {name for folder in folders for name in files_of(folder)} - names
         assert not missing
         assert {"README.md", "CHANGELOG.md", "LICENSE", "CITATION.cff", "pyproject.toml"} <= names
-        assert {name for name in names if name.startswith("src/")} == {f"src/stribeck/{name}" for name in FACE}
+        assert {name for name in names if name.startswith("src/")} == {
+            f"src/stribeck/{name}" for name in FACE
+        }
 
     def test_a_wheel_from_the_sdist_is_the_same(self, wheel, unpacked, tmp_path):
         assert contents(built(unpacked, tmp_path, "wheel")["wheel"]) == contents(wheel)
 
-    def test_a_wheel_from_a_checkout_without_links_is_the_same(self, wheel, without_links, tmp_path):
+    def test_a_wheel_from_a_checkout_without_links_is_the_same(
+        self, wheel, without_links, tmp_path
+    ):
         assert contents(built(without_links, tmp_path, "wheel")["wheel"]) == contents(wheel)
 
     def test_package_lists_and_links_name_the_same_folders(self):
@@ -173,11 +246,19 @@ class TestContents:
         folders = packaged_folders()
         assert sources == {"src": "", **{folder: f"stribeck/{folder}" for folder in folders}}
         if (ROOT / "PKG-INFO").exists():
-            return                          # an unpacked sdist, which has no links
-        links = {path.name: path for path in LINKS.iterdir() if path.suffix not in (".py", ".typed", "") or path.name in folders}
+            return  # an unpacked sdist, which has no links
+        links = {
+            path.name: path
+            for path in LINKS.iterdir()
+            if path.suffix not in (".py", ".typed", "") or path.name in folders
+        }
         assert links.keys() - {"__pycache__"} == folders
         for folder in folders:
-            target = links[folder].readlink() if links[folder].is_symlink() else links[folder].read_text(encoding="utf-8")
+            target = (
+                links[folder].readlink()
+                if links[folder].is_symlink()
+                else links[folder].read_text(encoding="utf-8")
+            )
             assert Path(target).as_posix() == f"../../{folder}"
 
 
@@ -187,11 +268,18 @@ class TestEditable:
         tree = ROOT if links else request.getfixturevalue("without_links")
         installation = make_installation()
         installation.install_editable(tree, tmp_path)
-        code = ("import pathlib, stribeck.ident.errors as module; from stribeck import load_mechanism; "
-                "print(pathlib.Path(module.__file__).resolve(), len(load_mechanism('lab6').names))")
-        assert installation.run("-c", code, cwd=tmp_path).split() == [str(tree.resolve() / "ident" / "errors.py"), "6"]
+        code = (
+            "import pathlib, stribeck.ident.errors as module; from stribeck import load_mechanism; "
+            "print(pathlib.Path(module.__file__).resolve(), len(load_mechanism('lab6').names))"
+        )
+        assert installation.run("-c", code, cwd=tmp_path).split() == [
+            str(tree.resolve() / "ident" / "errors.py"),
+            "6",
+        ]
 
-    def test_an_unpacked_sdist_can_be_used_as_a_checkout(self, unpacked, make_installation, tmp_path):
+    def test_an_unpacked_sdist_can_be_used_as_a_checkout(
+        self, unpacked, make_installation, tmp_path
+    ):
         installation = make_installation()
         installation.install_editable(unpacked, tmp_path)
         assert "calibrate" in installation.run("-m", "stribeck", "--help", cwd=tmp_path)
@@ -199,9 +287,24 @@ class TestEditable:
 
 class TestInstalled:
     def test_the_main_job_outside_the_tree(self, installed, tmp_path):
-        code = "import stribeck; print(stribeck.__file__); from stribeck.__main__ import main; main()"
-        out = installed.run("-c", code, "calibrate", "lab6", "--joints", "j6", "--budget", "90s", "--seed", "1", "--out", "out",
-                            cwd=tmp_path)
+        code = (
+            "import stribeck; print(stribeck.__file__); from stribeck.__main__ import main; main()"
+        )
+        out = installed.run(
+            "-c",
+            code,
+            "calibrate",
+            "lab6",
+            "--joints",
+            "j6",
+            "--budget",
+            "90s",
+            "--seed",
+            "1",
+            "--out",
+            "out",
+            cwd=tmp_path,
+        )
         assert out.startswith(str(installed.site / "stribeck"))
         assert Calibration.load(tmp_path / "out").joints["j6"].verdict() == "identified"
 
@@ -222,18 +325,38 @@ fit = stribeck.fit_friction(np.concatenate([w, -w]), np.concatenate([2.0 + 3.0 *
 print(first, second, third, stribeck.__file__, round(fit.values["coulomb"], 6), round(fit.values["viscous"], 6))
 """
         out = installed.run("-c", code, cwd=tmp_path, PYTHONPATH=path).split()
-        assert out == ["drivers/ur5.py", "experiments/ppo_run.py", "ident/mine.py", str(installed.site / "stribeck/__init__.py"),
-                       "2.0", "3.0"]
+        assert out == [
+            "drivers/ur5.py",
+            "experiments/ppo_run.py",
+            "ident/mine.py",
+            str(installed.site / "stribeck/__init__.py"),
+            "2.0",
+            "3.0",
+        ]
         version = f"stribeck {PYPROJECT['project']['version']}"
-        assert installed.run("-m", "stribeck", "--version", cwd=tmp_path, PYTHONPATH=path).strip() == version
+        assert (
+            installed.run("-m", "stribeck", "--version", cwd=tmp_path, PYTHONPATH=path).strip()
+            == version
+        )
         command = installed.folder / "bin" / "stribeck"
         assert "calibrate" in installed.run(command, "--help", cwd=tmp_path, PYTHONPATH=path)
 
     def test_a_users_type_checker_finds_types(self, installed, tmp_path):
         (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
-        mypy = [sys.executable, "-m", "mypy", "--python-executable", str(installed.python), "--ignore-missing-imports"]
-        done = subprocess.run([*mypy, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        mypy = [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--python-executable",
+            str(installed.python),
+            "--ignore-missing-imports",
+        ]
+        done = subprocess.run(
+            [*mypy, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
         number, joints, error, _ = done.stdout.splitlines()
         assert re.search(r'Revealed type is "(builtins\.)?float"', number), done.stdout
-        assert re.search(r'Revealed type is "typing\.Mapping\[.*str, stribeck\..*JointCalibration\]"', joints), done.stdout
+        assert re.search(
+            r'Revealed type is "typing\.Mapping\[.*str, stribeck\..*JointCalibration\]"', joints
+        ), done.stdout
         assert '"Mechanism" has no attribute "wings"' in error

@@ -1,4 +1,6 @@
-"""A plug-in package with a law, an exporter and an importer: installed by pip, used from the shell."""
+"""A plug-in package with a law, an exporter and an importer: installed by
+pip, used from the shell.
+"""
 
 import os
 import subprocess
@@ -10,7 +12,7 @@ import pytest
 from tests.places import DATA
 
 GOLDEN = DATA / "golden"
-MODULE = '''
+MODULE = """
 import json
 import numpy as np
 from stribeck.experiments.importers.table import in_memory
@@ -30,8 +32,8 @@ def to_modelica(calibration):
 def open_jsonl(path):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     return in_memory(str(path), {name: np.array([row[name] for row in rows]) for name in rows[0]})
-'''
-PROJECT = '''
+"""
+PROJECT = """
 [build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
@@ -45,7 +47,7 @@ gone = "somebodys_friction:GONE"
 modelica = "somebodys_friction:to_modelica"
 [project.entry-points."stribeck.importers"]
 jsonl = "somebodys_friction:open_jsonl"
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +57,22 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "source").mkdir()
     (folder / "source" / "somebodys_friction.py").write_text(MODULE, encoding="utf-8")
     (folder / "source" / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target",
-                    str(folder / "site"), str(folder / "source")], check=True, capture_output=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "--target",
+            str(folder / "site"),
+            str(folder / "source"),
+        ],
+        check=True,
+        capture_output=True,
+    )
     return folder / "site"
 
 
@@ -64,8 +80,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shell(place: Path, tmp_path: Path):
     def run(*words: str, plugin: bool = True) -> subprocess.CompletedProcess[str]:
         paths = [*([str(place)] if plugin else []), *filter(None, [os.environ.get("PYTHONPATH")])]
-        return subprocess.run([sys.executable, "-m", "stribeck", *words], cwd=tmp_path, check=False, capture_output=True,
-                              text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+        return subprocess.run(
+            [sys.executable, "-m", "stribeck", *words],
+            cwd=tmp_path,
+            check=False,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+
     return run
 
 
@@ -76,7 +99,9 @@ def test_law_exporter_and_importer_of_another_package(shell, tmp_path):
     done = shell("export", "fitted", "--to", "modelica", "--out", "friction.mo")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "friction.mo").read_text(encoding="utf-8").startswith("hinge.coulomb = ")
-    rows = [f'{{"time": {0.01 * k}, "position": {0.1 * k % 3 - 1}, "force": 1.0}}' for k in range(300)]
+    rows = [
+        f'{{"time": {0.01 * k}, "position": {0.1 * k % 3 - 1}, "force": 1.0}}' for k in range(300)
+    ]
     (tmp_path / "log.jsonl").write_text("\n".join(rows), encoding="utf-8")
     done = shell("import", "log.jsonl", "--arm", "emps", "--yes", "--out", "campaign")
     assert "position" in done.stdout + done.stderr
@@ -84,7 +109,12 @@ def test_law_exporter_and_importer_of_another_package(shell, tmp_path):
 
 
 def test_without_the_package_its_law_is_not_known(shell):
-    assert shell("fit", str(GOLDEN / "runs" / "constant-speed"), "--law", "bent", "--out", "fitted").returncode == 0
+    assert (
+        shell(
+            "fit", str(GOLDEN / "runs" / "constant-speed"), "--law", "bent", "--out", "fitted"
+        ).returncode
+        == 0
+    )
     done = shell("export", "fitted", "--to", "json", plugin=False)
     assert done.returncode == 2
     assert "bent" in done.stderr

@@ -20,7 +20,11 @@ TREE = ast.parse((ROOT / "src" / "stribeck" / "__init__.py").read_text(encoding=
 
 def imported_for_types() -> dict[str, str]:
     """Name and module of each import that type checkers see."""
-    (block,) = (node for node in TREE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    (block,) = (
+        node
+        for node in TREE.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
     return {alias.name: node.module for node in block.body for alias in node.names}
 
 
@@ -48,7 +52,9 @@ def test_every_docstring_is_numpydoc_and_its_examples_run(name, monkeypatch):
     needed = {"Examples"} if isinstance(value, type) else {"Parameters", "Returns", "Examples"}
     assert needed <= sections
     runner = doctest.DocTestRunner()
-    (examples,) = (test for test in doctest.DocTestFinder(recurse=False).find(value, name) if test.examples)
+    (examples,) = (
+        test for test in doctest.DocTestFinder(recurse=False).find(value, name) if test.examples
+    )
     runner.run(examples)
     assert runner.failures == 0
 
@@ -69,7 +75,9 @@ def test_every_argument_is_described(name):
     value = getattr(stribeck, name)
     text = value.__doc__ + (value.__init__.__doc__ or "" if isinstance(value, type) else "")
     for argument in () if isinstance(value, type) else inspect.signature(value).parameters:
-        assert re.search(rf"^ +\**(\w+, )*{argument}(, \w+)*( : .*)?$", text, re.MULTILINE), f"{name}: {argument}"
+        assert re.search(rf"^ +\**(\w+, )*{argument}(, \w+)*( : .*)?$", text, re.MULTILINE), (
+            f"{name}: {argument}"
+        )
 
 
 def test_reprs_of_results_are_short():
@@ -77,8 +85,15 @@ def test_reprs_of_results_are_short():
     run = stribeck.load_run(ROOT / "data" / "golden" / "runs" / "constant-speed")
     found = stribeck.identify([run])
     (fit,) = (joint.fit for joint in found.joints.values())
-    for result in (calibration, calibration.mechanism, *calibration.joints.values(), run, found, fit,
-                   stribeck.compare(calibration, found.calibration)):
+    for result in (
+        calibration,
+        calibration.mechanism,
+        *calibration.joints.values(),
+        run,
+        found,
+        fit,
+        stribeck.compare(calibration, found.calibration),
+    ):
         assert len(repr(result)) < 400, type(result)
         assert "\n" not in repr(result)
     for result in (calibration, found, fit, stribeck.compare(calibration, found.calibration)):
@@ -92,11 +107,17 @@ def test_an_unknown_name_is_refused():
 
 def test_the_import_loads_nothing_heavy():
     code = f"import sys, stribeck; print(sorted({HEAVY!r} & sys.modules.keys()))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )
 
 
 def test_the_import_takes_little_longer_than_python():
     """`python -m benchmarks startup` measures seconds; this ratio also holds on a busy computer."""
+
     def fastest(code):
         seconds = []
         for _ in range(5):

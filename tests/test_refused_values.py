@@ -1,7 +1,8 @@
-"""Files with one wrong value: every key of every file in turn gets values of a wrong type, impossible values, or none.
+"""Files with one wrong value: every key of every file in turn gets values of a wrong type,
+impossible values, or none.
 
-A file may be accepted. If it is refused, the message must be of use: it names the file and the key, and says what was found and
-what is allowed.
+A file may be accepted. If it is refused, the message must be of use: it names the file and the key,
+and says what was found and what is allowed.
 """
 
 import copy
@@ -30,15 +31,27 @@ from tests.places import DATA
 
 DRIVES = ("driver", "drive")
 # arm files, with the keys to spoil; default: all
-ARMS = {"lab6/lab6": (), "lab6/lab6-canopen": DRIVES, "lab6/lab6-damiao": DRIVES, "lab6/lab6-odrive": DRIVES,
-        "desk4/desk4-cubemars": DRIVES, "desk4/desk4-dynamixel": DRIVES,
-        "elastic1/elastic1": ("simulation",)}
-MECHANISMS = ("mechanisms/five-axis-tree", "mechanisms/flexible-arm", "arms/planar-3-prr/planar-3-prr.mechanism")
+ARMS = {
+    "lab6/lab6": (),
+    "lab6/lab6-canopen": DRIVES,
+    "lab6/lab6-damiao": DRIVES,
+    "lab6/lab6-odrive": DRIVES,
+    "desk4/desk4-cubemars": DRIVES,
+    "desk4/desk4-dynamixel": DRIVES,
+    "elastic1/elastic1": ("simulation",),
+}
+MECHANISMS = (
+    "mechanisms/five-axis-tree",
+    "mechanisms/flexible-arm",
+    "arms/planar-3-prr/planar-3-prr.mechanism",
+)
 Place = tuple[str | int, ...]
 
 
 def places(table: Any, above: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Every key of a table and of the tables in it, with its value; of the entries of a list, and of joints, the first."""
+    """Every key of a table and of the tables in it, with its value; of the entries of a list,
+    and of joints, the first.
+    """
     entries = list(table.items()) if isinstance(table, dict) else list(enumerate(table))[:1]
     if above in (("joints",), ("motors",), ("simulation", "joints"), ("parameters",)):
         entries = entries[:1]
@@ -63,20 +76,23 @@ def wrong(value: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Case:
-    """A good file, the function that reads it, and the least number of wrong values that it refuses."""
+    """A good file, the function that reads it, and the least number of
+    wrong values that it refuses.
+    """
 
     table: dict[str, Any]
     path: Path
     read: Callable[[Path], Any]
     least: int
-    only: tuple[str, ...] = ()          # keys to spoil, with all below them; default: all
+    only: tuple[str, ...] = ()  # keys to spoil, with all below them; default: all
 
     def refusals(self) -> Iterator[tuple[Place, Any, str]]:
         """Place, value (None: the key is removed) and message of every refused file."""
         for place, present in places(self.table):
             if self.only and not set(self.only) & set(place):
                 continue
-            if place == ("joints",) and isinstance(present, list):          # without this list it is no mechanism file
+            # without this list it is no mechanism file
+            if place == ("joints",) and isinstance(present, list):
                 continue
             for value in (*wrong(present), None):
                 table = copy.deepcopy(self.table)
@@ -122,7 +138,9 @@ def calibration(name: str, tmp_path: Path) -> Case:
 
 def record(name: str, tmp_path: Path) -> Case:
     path = copied(DATA / "golden" / "runs" / "constant-speed", tmp_path) / name
-    return Case(json.loads(path.read_text(encoding="utf-8")), path, lambda path: load_run(path.parent), 20)
+    return Case(
+        json.loads(path.read_text(encoding="utf-8")), path, lambda path: load_run(path.parent), 20
+    )
 
 
 def plan(name: str, tmp_path: Path) -> Case:
@@ -133,23 +151,34 @@ def plan(name: str, tmp_path: Path) -> Case:
     return Case(tomllib.loads(path.read_text(encoding="utf-8")), path, read_plan, 30)
 
 
-CASES = [*((arm, name) for name in ARMS), *((mechanism, name) for name in MECHANISMS), (calibration, "calibration.toml"),
-         (record, RECORD), (plan, "plan.toml")]
+CASES = [
+    *((arm, name) for name in ARMS),
+    *((mechanism, name) for name in MECHANISMS),
+    (calibration, "calibration.toml"),
+    (record, RECORD),
+    (plan, "plan.toml"),
+]
 
 
 @pytest.mark.parametrize(("make", "name"), CASES, ids=[name for _, name in CASES])
-def test_a_refused_value_is_told_with_file_key_found_and_allowed(make: Callable[[str, Path], Case], name: str,
-                                                                 tmp_path: Path) -> None:
+def test_a_refused_value_is_told_with_file_key_found_and_allowed(
+    make: Callable[[str, Path], Case], name: str, tmp_path: Path
+) -> None:
     case = make(name, tmp_path)
     refused = list(case.refusals())
-    useless = [f"{'.'.join(map(str, place))} = {value!r}: {message} <- {', '.join(lacks)}"
-               for place, value, message in refused if (lacks := lacking(case, place, value, message))]
+    useless = [
+        f"{'.'.join(map(str, place))} = {value!r}: {message} <- {', '.join(lacks)}"
+        for place, value, message in refused
+        if (lacks := lacking(case, place, value, message))
+    ]
     assert not useless, "\n".join(useless)
     assert len(refused) >= case.least
 
 
 def lacking(case: Case, place: Place, value: Any, message: str) -> list[str]:
-    """What the message about a value does not say. After a removed or renamed entry, it may name the key that refers to it."""
+    """What the message about a value does not say. After a removed or renamed entry, it may name
+    the key that refers to it.
+    """
     lacks = faults(message)
     if case.path.name not in message:
         lacks.append("file")
@@ -158,7 +187,12 @@ def lacking(case: Case, place: Place, value: Any, message: str) -> list[str]:
         keys += [key for other, _ in places(case.table) for key in other if isinstance(key, str)]
     if not any(re.search(rf"\b{re.escape(key)}\b", message) for key in keys):
         lacks.append("key")
-    if isinstance(value, int | float | str) and not isinstance(value, bool) and value != "" and not shown(value, message):
+    if (
+        isinstance(value, int | float | str)
+        and not isinstance(value, bool)
+        and value != ""
+        and not shown(value, message)
+    ):
         lacks.append("value")
     return lacks
 

@@ -1,4 +1,6 @@
-"""The documentation site: built without a warning, with every page, every public name, every command, and a search that finds."""
+"""The documentation site: built without a warning, with every page, every public name, every
+command, and a search that finds.
+"""
 
 import json
 import re
@@ -18,30 +20,76 @@ from stribeck.experiments.cli.app import app
 from tests.browser import CHROMIUM, Browser
 from tests.places import ROOT
 
-QUESTIONS = {           # what a new user asks, and the page with the answer
-    "unknown torque constant": "manual/faq", "armature": "manual/faq", "gripper": "manual/faq", "wrong sign": "manual/faq",
-    "stick-slip": "manual/faq", "units": "manual/faq", "worn joint": "manual/faq", "rosbag": "manual/faq",
-    "domain randomization": "manual/faq", "reinforcement learning": "manual/faq", "linear axis": "manual/faq",
-    "confidence interval": "manual/faq", "install": "manual/faq", "payload": "manual/faq", "feedforward": "manual/faq",
-    "universal robots": "manual/universal-robots", "RTDE": "manual/universal-robots", "dynamixel": "manual/dynamixel",
-    "import csv": "logs", "MCAP": "logs", "backlash": "manual/backlash", "temperature": "manual/temperature",
-    "warm up": "manual/temperature", "resume campaign": "manual/hardware", "emergency stop": "safety",
-    "ROS 2 controller": "manual/controllers", "simulink": "manual/controllers", "Isaac": "manual/other-simulators",
-    "Drake": "manual/other-simulators", "compare arms": "manual/fleet", "contact": "manual/external-torque",
-    "validation": "manual/judging", "add law": "manual/extending", "driver": "drivers",
-    "closed chain": "manual/parallel-machines", "json": "manual/commands", "library": "manual/library",
-    "lugre": "manual/presliding", "how long": "manual/faq"}
-PATIENCE = 30.0         # s
-AMONG = 3               # pages on top of the results, among which the answer is
+QUESTIONS = {  # what a new user asks, and the page with the answer
+    "unknown torque constant": "manual/faq",
+    "armature": "manual/faq",
+    "gripper": "manual/faq",
+    "wrong sign": "manual/faq",
+    "stick-slip": "manual/faq",
+    "units": "manual/faq",
+    "worn joint": "manual/faq",
+    "rosbag": "manual/faq",
+    "domain randomization": "manual/faq",
+    "reinforcement learning": "manual/faq",
+    "linear axis": "manual/faq",
+    "confidence interval": "manual/faq",
+    "install": "manual/faq",
+    "payload": "manual/faq",
+    "feedforward": "manual/faq",
+    "universal robots": "manual/universal-robots",
+    "RTDE": "manual/universal-robots",
+    "dynamixel": "manual/dynamixel",
+    "import csv": "logs",
+    "MCAP": "logs",
+    "backlash": "manual/backlash",
+    "temperature": "manual/temperature",
+    "warm up": "manual/temperature",
+    "resume campaign": "manual/hardware",
+    "emergency stop": "safety",
+    "ROS 2 controller": "manual/controllers",
+    "simulink": "manual/controllers",
+    "Isaac": "manual/other-simulators",
+    "Drake": "manual/other-simulators",
+    "compare arms": "manual/fleet",
+    "contact": "manual/external-torque",
+    "validation": "manual/judging",
+    "add law": "manual/extending",
+    "driver": "drivers",
+    "closed chain": "manual/parallel-machines",
+    "json": "manual/commands",
+    "library": "manual/library",
+    "lugre": "manual/presliding",
+    "how long": "manual/faq",
+}
+PATIENCE = 30.0  # s
+AMONG = 3  # pages on top of the results, among which the answer is
 _WORD = re.compile(r"[^\W_]+")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site; Sphinx ends with an error at the first warning, such as a link without a target or a page without a place."""
+    """The site; Sphinx ends with an error at the first warning, such as a link without a target
+    or a page without a place.
+    """
     out = tmp_path_factory.mktemp("site")
-    done = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs/site", "docs", str(out)],
-                          cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-q",
+            "-W",
+            "--keep-going",
+            "-c",
+            "docs/site",
+            "docs",
+            str(out),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return out
 
@@ -57,14 +105,19 @@ def test_every_public_name_and_command_has_its_entry(site: Path) -> None:
     python = (site / "reference" / "python.html").read_text(encoding="utf-8")
     for name in (*stribeck.__all__, "mujoco.attach"):
         assert f'id="stribeck.{name}"' in python, name
-    commands = re.sub("<[^>]*>", "", (site / "reference" / "command-line.html").read_text(encoding="utf-8"))
+    commands = re.sub(
+        "<[^>]*>", "", (site / "reference" / "command-line.html").read_text(encoding="utf-8")
+    )
     found = get_command(app).commands
     fleet = {f"fleet {name}": command for name, command in found["fleet"].commands.items()}
     assert len(fleet) == 3
     for name, command in (found | fleet).items():
         assert f"$ stribeck {name} " in commands, name
         for option in command.params:
-            assert not option.opts[0].startswith("--") or option.opts[0] in commands, (name, option.opts)
+            assert not option.opts[0].startswith("--") or option.opts[0] in commands, (
+                name,
+                option.opts,
+            )
 
 
 def test_every_key_of_the_schemas_is_explained(site: Path) -> None:
@@ -75,25 +128,40 @@ def test_every_key_of_the_schemas_is_explained(site: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def results(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], list[str]]]:
+def results(
+    site: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], list[str]]]:
     """Pages that the site's search shows in a browser, the best first."""
     if not CHROMIUM:
         pytest.skip("no Chromium")
     with Browser(tmp_path_factory.mktemp("profile")) as browser:
+
         def found(asked: str) -> list[str]:
             browser.open(site / "search.html", 1280, query=f"?q={quote(asked)}")
             until = time.monotonic() + PATIENCE
-            while not (browser.ask("document.querySelector('#search-results .search-summary')?.innerText ?? ''")):
+            while not (
+                browser.ask(
+                    "document.querySelector('#search-results .search-summary')?.innerText ?? ''"
+                )
+            ):
                 assert time.monotonic() < until, f"the search for {asked!r} does not end"
                 time.sleep(0.05)
-            shown = browser.ask("[...document.querySelectorAll('#search-results ul.search > li > a')].map(a => a.pathname)")
-            pages = [Path(unquote(path)).relative_to(site).with_suffix("").as_posix() for path in shown]
+            shown = browser.ask(
+                "[...document.querySelectorAll('#search-results ul.search > li > a')].map(a => "
+                "a.pathname)"
+            )
+            pages = [
+                Path(unquote(path)).relative_to(site).with_suffix("").as_posix() for path in shown
+            ]
             return list(dict.fromkeys(pages))
+
         yield found
 
 
 @pytest.mark.parametrize("asked", QUESTIONS)
-def test_the_search_shows_the_page_among_the_first(results: Callable[[str], list[str]], asked: str) -> None:
+def test_the_search_shows_the_page_among_the_first(
+    results: Callable[[str], list[str]], asked: str
+) -> None:
     assert QUESTIONS[asked] in results(asked)[:AMONG]
 
 
@@ -103,12 +171,23 @@ def test_the_search_finds_nothing_for_nonsense(results: Callable[[str], list[str
 
 @pytest.mark.parametrize("asked", QUESTIONS)
 def test_the_search_index_leads_to_the_page(site: Path, asked: str) -> None:
-    """Sphinx' search takes the pages that hold all words; it stems them. This test needs no browser."""
-    index = json.loads((site / "searchindex.js").read_text(encoding="utf-8").removeprefix("Search.setIndex(").rstrip(");\n"))
+    """Sphinx' search takes the pages that hold all words; it stems them.
+    This test needs no browser.
+    """
+    index = json.loads(
+        (site / "searchindex.js")
+        .read_text(encoding="utf-8")
+        .removeprefix("Search.setIndex(")
+        .rstrip(");\n")
+    )
     page, english = index["docnames"].index(QUESTIONS[asked]), SearchEnglish({})
     for word in _WORD.findall(asked.lower()):
-        if word in english.stopwords or word.isdigit():         # as the search does
+        if word in english.stopwords or word.isdigit():  # as the search does
             continue
-        pages = {one for terms in (index["terms"], index["titleterms"]) for of in [terms.get(english.stem(word), [])]
-                 for one in (of if isinstance(of, list) else [of])}
+        pages = {
+            one
+            for terms in (index["terms"], index["titleterms"])
+            for of in [terms.get(english.stem(word), [])]
+            for one in (of if isinstance(of, list) else [of])
+        }
         assert page in pages, word

@@ -1,4 +1,6 @@
-"""Links from pages to what is not on the site: README and changelog are pages of their own, and a folder is only named."""
+"""Links from pages to what is not on the site: README and changelog are pages of their own,
+and a folder is only named.
+"""
 
 import re
 from pathlib import Path

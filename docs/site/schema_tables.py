@@ -1,4 +1,6 @@
-"""Directive ``schema``: the keys of a JSON schema as a table, with kinds, and meanings in words and units."""
+"""Directive ``schema``: the keys of a JSON schema as a table, with kinds, and
+meanings in words and units.
+"""
 
 import json
 from collections.abc import Iterator
@@ -19,11 +21,16 @@ class SchemaTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        path = Path(self.env.srcdir).parent / "data" / "schemas" / f"{self.arguments[0]}.schema.json"
+        path = (
+            Path(self.env.srcdir).parent / "data" / "schemas" / f"{self.arguments[0]}.schema.json"
+        )
         self.env.note_dependency(str(path))
         schema = json.loads(path.read_text(encoding="utf-8"))
         lines = [schema.get("description", ""), "", "| key | kind | meaning |", "|---|---|---|"]
-        lines += [f"| `{key}` | {_kind(of)} | {of.get('description', '').replace('|', '&#124;')} |" for key, of in _keys(schema)]
+        lines += [
+            f"| `{key}` | {_kind(of)} | {of.get('description', '').replace('|', '&#124;')} |"
+            for key, of in _keys(schema)
+        ]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -34,7 +41,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _keys(schema: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every key with its schema, of all shapes; keys of tables within tables have a dot, elements of lists brackets."""
+    """Yield every key with its schema, of all shapes; keys of tables within tables have a dot,
+    elements of lists brackets.
+    """
     for key, of in schema.get("properties", {}).items():
         yield before + key, of
         yield from _keys(of, f"{before}{key}.")

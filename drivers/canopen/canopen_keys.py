@@ -10,18 +10,19 @@ from stribeck.drivers.canopen.cia402 import Scale
 from stribeck.drivers.wire.drive_keys import Counts, Keys, LinkKeys
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
-_BEATS = 4                  # heartbeats of the computer within the watchdog's time
+_BEATS = 4  # heartbeats of the computer within the watchdog's time
 Node = Annotated[int, Field(ge=1, le=127)]
 
 
 class CanopenKeys(LinkKeys):
     """Keys of ``[driver]``."""
 
-    bus: dict[str, Any]                                     # python-can's: interface, channel, ...
+    bus: dict[str, Any]  # python-can's: interface, channel, ...
     bit_rate: PositiveFloat = 1e6
-    host: Node = 127                                        # node id of the computer, whose heartbeat the drives watch
+    # node id of the computer, whose heartbeat the drives watch
+    host: Node = 127
     modes: frozenset[Literal["velocity", "torque"]] = frozenset({"velocity"})
-    profile: Literal["csv", "pv"] = "csv"                   # cyclic synchronous or profile velocity
+    profile: Literal["csv", "pv"] = "csv"  # cyclic synchronous or profile velocity
     watchdog: Annotated[float, Field(ge=0.02, le=2.0)] = 0.2
 
     @property
@@ -34,11 +35,14 @@ class DriveKeys(Keys):
     """Keys of ``drive = {...}`` of a joint."""
 
     node: Node
-    rated_torque: PositiveFloat                             # N·m at the motor; 0x6077 counts thousandths of it
-    rated_torque_unit: Literal["mN·m", "µN·m"] = "mN·m"     # unit of 0x6076
-    position_counts: Counts                                 # counts of 0x6064 per motor revolution
-    velocity_counts: Counts | None = None                   # counts of 0x60FF and 0x606C at one motor revolution per second
-    acceleration_counts: Counts | None = None               # counts of 0x6083 to 0x6085 at one motor revolution per s²
+    # N·m at the motor; 0x6077 counts thousandths of it
+    rated_torque: PositiveFloat
+    rated_torque_unit: Literal["mN·m", "µN·m"] = "mN·m"  # unit of 0x6076
+    position_counts: Counts  # counts of 0x6064 per motor revolution
+    # counts of 0x60FF and 0x606C at one motor revolution per second
+    velocity_counts: Counts | None = None
+    # counts of 0x6083 to 0x6085 at one motor revolution per s²
+    acceleration_counts: Counts | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,15 @@ class DriveConfig:
 
     @property
     def scale(self) -> Scale:
-        """Scale between the drive's counts and the joint; raises `InputError` if the arm file states no gear."""
+        """Scale between the drive's counts and the joint; raises `InputError` if
+        the arm file states no gear.
+        """
         table = self.joint.table
-        return Scale.of(self.drive.position_counts, self.velocity_counts, self.drive.rated_torque, self.joint.gear,
-                        table.direction, table.zero_offset)
+        return Scale.of(
+            self.drive.position_counts,
+            self.velocity_counts,
+            self.drive.rated_torque,
+            self.joint.gear,
+            table.direction,
+            table.zero_offset,
+        )

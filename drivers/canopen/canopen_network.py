@@ -28,7 +28,8 @@ class _Reader(canopen.network.MessageListener):
 
 
 class CanopenNetwork(canopen.Network):
-    """A network whose `check` reports that its reader has stopped, and which waits at most `SEND` for a frame to be sent.
+    """A network whose `check` reports that its reader has stopped, and which waits at most
+    `SEND` for a frame to be sent.
 
     Parameters
     ----------
@@ -49,11 +50,17 @@ class CanopenNetwork(canopen.Network):
         if self.bus is None:
             raise DriverError("the CAN bus is closed")
         with self.send_lock:
-            self.bus.send(can.Message(arbitration_id=can_id, data=data, is_remote_frame=remote, is_extended_id=False),
-                          timeout=SEND)
+            self.bus.send(
+                can.Message(
+                    arbitration_id=can_id, data=data, is_remote_frame=remote, is_extended_id=False
+                ),
+                timeout=SEND,
+            )
 
     def check(self) -> None:
-        """Raise an error if the reader has stopped. Sending does not check this: drives may still hear the command to stop."""
+        """Raise an error if the reader has stopped. Sending does not check this: drives may still
+        hear the command to stop.
+        """
         failure = None if self.notifier is None else self.notifier.exception
         if failure is not None:
             raise DriverError(f"the CAN bus cannot be read any more: {failure}") from failure

@@ -1,4 +1,6 @@
-"""One CiA 402 drive: settings by SDO, orders by RPDOs, readings by TPDOs, and its emergencies and heartbeats."""
+"""One CiA 402 drive: settings by SDO, orders by RPDOs, readings by TPDOs, and its
+emergencies and heartbeats.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,17 +10,24 @@ import canopen
 from stribeck.drivers.canopen import cia402
 from stribeck.drivers.canopen import cia402_inspection as inspection
 from stribeck.drivers.canopen.canopen_keys import CanopenKeys, DriveConfig, DriveKeys
-from stribeck.drivers.canopen.canopen_settings import AT_REST, WATCHDOG, Setting, refuse_unheld_settings, settings
+from stribeck.drivers.canopen.canopen_settings import (
+    AT_REST,
+    WATCHDOG,
+    Setting,
+    refuse_unheld_settings,
+    settings,
+)
 from stribeck.drivers.canopen.sdo_client import FedNode, SdoClient
 from stribeck.drivers.errors import NoAnswer
 from stribeck.drivers.wire.axis import Axis, Power, Reading, Steps
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.ident.errors import InputError
 
-_BOOT = 2.0                 # s for a drive to report its mode after the set-up
-_SWITCH = 0.1               # s for a drive to report a change of mode during motion
-_LOST, _CALLED = 0.1, 10    # s and cycles without a reply after which a drive may have left its cycles
-_MOST_TORQUE = 0x7FFF       # largest value of the signed 0x6077, in thousandths of the rated torque
+_BOOT = 2.0  # s for a drive to report its mode after the set-up
+_SWITCH = 0.1  # s for a drive to report a change of mode during motion
+# s and cycles without a reply after which a drive may have left its cycles
+_LOST, _CALLED = 0.1, 10
+_MOST_TORQUE = 0x7FFF  # largest value of the signed 0x6077, in thousandths of the rated torque
 
 
 class CanopenAxis(Axis):
@@ -28,27 +37,38 @@ class CanopenAxis(Axis):
         self.joint, self.keys, self.drive = joint, keys, drive
         self.config = config = DriveConfig(joint, keys, drive)
         self.scale = config.scale
-        self.steps = Steps(abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque))
+        self.steps = Steps(
+            abs(self.scale.velocity), abs(self.scale.position), abs(self.scale.torque)
+        )
         if joint.torque > _MOST_TORQUE * self.steps.torque:
-            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} is "
-                             f"{joint.torque / self.steps.torque:.3g} thousandths of the rated torque; the drive's torque field "
-                             f"(0x6077) holds at most {_MOST_TORQUE}. Correct torque, rated_torque or gear_ratio")
+            raise InputError(
+                f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} is "
+                f"{joint.torque / self.steps.torque:.3g} thousandths of the rated torque; the "
+                "drive's torque field "
+                f"(0x6077) holds at most {_MOST_TORQUE}. Correct torque, rated_torque or gear_ratio"
+            )
         self.node: canopen.RemoteNode
         self.sdo: SdoClient
         self._torque = config.has_torque_mode
         self._profile = config.velocity_mode
         self._torque_profile = cia402.MODES["cst"]
-        self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
+        # "on", "follow", "held", "off"; None leaves the drive as it is
+        self._goal: str | None = None
         self._velocity = self._torque_target = 0
-        self._mode, self._since = self._profile, 0.0        # mode of the set-points, and time of the last change of mode
-        self._shown: int | None = None      # mode that the drive reports
-        self._dq: float | None = None       # from the second TPDO, which comes before or after the first
+        # mode of the set-points, and time of the last change of mode
+        self._mode, self._since = self._profile, 0.0
+        self._shown: int | None = None  # mode that the drive reports
+        # from the second TPDO, which comes before or after the first
+        self._dq: float | None = None
         self._state: tuple[float, int, int, int] | None = None
-        self._unanswered, self._called = 0, 0.0     # cycles since the last reading, and time of the last stop command by SDO
+        # cycles since the last reading, and time of the last stop command by SDO
+        self._unanswered, self._called = 0, 0.0
         self._emergency: str | None = None
         self._booted = False
-        self._operational = False           # whether PDOs or heartbeats show that the node is operational
-        self.ours = False                   # whether this program configured the drive since the bus was opened
+        # whether PDOs or heartbeats show that the node is operational
+        self._operational = False
+        # whether this program configured the drive since the bus was opened
+        self.ours = False
         refuse_unheld_settings(config)
 
     def join(self, network: canopen.Network, feed: Callable[[], None]) -> None:
@@ -71,7 +91,7 @@ class CanopenAxis(Axis):
         state = cia402.state(self.reading.status)
         if state in cia402.FAULTS:
             return "fault"
-        return {"operation enabled": "on", "quick stop": "held"}.get(state, "off")       # type: ignore[return-value]
+        return {"operation enabled": "on", "quick stop": "held"}.get(state, "off")  # type: ignore[return-value]
 
     @property
     def trouble(self) -> str | None:
@@ -90,8 +110,9 @@ class CanopenAxis(Axis):
     def greet(self) -> None:
         """Read the device type.
 
-        A node that its error behaviour has put into the state "stopped" answers no SDO, so it is set to "pre-operational" and
-        asked again. A node that is slow to answer but sends PDOs may follow another program and is not changed.
+        A node that its error behaviour has put into the state "stopped" answers no SDO, so it is
+        set to "pre-operational" and asked again. A node that is slow to answer but sends PDOs may
+        follow another program and is not changed.
         """
         try:
             self.sdo.read(0x1000, 0, "<I")
@@ -129,7 +150,9 @@ class CanopenAxis(Axis):
     # orders
 
     def enable(self) -> None:
-        """Zero the target velocity, by SDO and in the RPDO, and the offsets to velocity and torque, then ask for power."""
+        """Zero the target velocity, by SDO and in the RPDO, and the offsets to velocity and
+        torque, then ask for power.
+        """
         self._velocity = self._torque_target = 0
         self._mode, self._since, self._shown = self._profile, time.monotonic(), None
         self._emergency = None
@@ -145,7 +168,8 @@ class CanopenAxis(Axis):
             self._mode, self._since = told, time.monotonic()
         if mode == "torque":
             self._torque_target = self.scale.counts(value, "torque", 16)
-            self._velocity = 0              # an old velocity must not move a drive that changes its mode a cycle later
+            # an old velocity must not move a drive that changes its mode a cycle later
+            self._velocity = 0
         else:
             self._velocity = self.scale.counts(value, "velocity", 32)
 
@@ -158,7 +182,9 @@ class CanopenAxis(Axis):
         self._velocity, self._goal = 0, "off"
 
     def reset(self) -> None:
-        """Clear a fault by a rising edge of bit 7, with target velocity zero; a drive without fault is left as it is."""
+        """Clear a fault by a rising edge of bit 7, with target velocity zero; a drive
+        without fault is left as it is.
+        """
         if inspection.state(self.sdo) not in cia402.FAULTS:
             return
         for zero in AT_REST:
@@ -167,25 +193,34 @@ class CanopenAxis(Axis):
             self.sdo.write(Setting(0x6040, 0, "<H", word, "controlword"))
             time.sleep(0.02)
         if inspection.state(self.sdo) in cia402.FAULTS:
-            raise self.sdo.error(f"still has its fault after the reset: {inspection.fault_words(self.sdo)}")
+            raise self.sdo.error(
+                f"still has its fault after the reset: {inspection.fault_words(self.sdo)}"
+            )
         self._emergency = None
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
-        """RPDOs of this cycle; none before the first order, and a controlword only for a transition."""
+        """RPDOs of this cycle; none before the first order, and a
+        controlword only for a transition.
+        """
         state = "" if self.reading is None else cia402.state(self.reading.status)
         if self._goal is None:
             return
         self._check_mode()
         if self._goal == "on":
             word = cia402.towards_power(state)
-        elif self._goal == "follow":            # a drive that left this state by itself is not powered again
+        elif self._goal == "follow":
+            # a drive that left this state by itself is not powered again
             word = None if state == "operation enabled" else cia402.QUICK_STOP
         elif self._goal == "held":
             word = None if state == "quick stop" else cia402.QUICK_STOP
         else:
             word = None if state == "switch on disabled" else cia402.DISABLE_VOLTAGE
-        yield (cia402.RPDO[0] + self.drive.node,
-               cia402.pack_setpoint(self._velocity, self._torque_target if self._torque else None, self._mode))
+        yield (
+            cia402.RPDO[0] + self.drive.node,
+            cia402.pack_setpoint(
+                self._velocity, self._torque_target if self._torque else None, self._mode
+            ),
+        )
         if word is not None:
             yield cia402.RPDO[1] + self.drive.node, cia402.pack_control(word)
         yield from self._call()
@@ -193,26 +228,35 @@ class CanopenAxis(Axis):
     def _call(self) -> Iterator[tuple[int, bytes]]:
         """Stop a silent drive by SDO, without waiting for its answer.
 
-        Another master may have taken the drive out of "operational". It then hears no set-points but still our heartbeat, so it
-        would move on at its last speed.
+        Another master may have taken the drive out of "operational". It then hears no set-points
+        but still our heartbeat, so it would move on at its last speed.
         """
         now = time.monotonic()
-        if self.reading is None or self._unanswered < _CALLED or min(now - self.reading.t, now - self._called) < _LOST:
+        if (
+            self.reading is None
+            or self._unanswered < _CALLED
+            or min(now - self.reading.t, now - self._called) < _LOST
+        ):
             return
         self._called = now
         word = cia402.DISABLE_VOLTAGE if self._goal == "off" else cia402.QUICK_STOP
         yield cia402.SDO + self.drive.node, cia402.pack_control_by_sdo(word)
 
     def _check_mode(self) -> None:
-        """Zero the torque set-point when the drive is back in velocity mode, and stop a drive that reports a wrong mode."""
+        """Zero the torque set-point when the drive is back in velocity mode, and stop a drive
+        that reports a wrong mode.
+        """
         other = self._shown not in (None, self._mode)
         if self._mode == self._profile and not other:
             self._torque_target = 0
         late = time.monotonic() - self._since
         if other and late > _SWITCH and self._goal == "follow":
             self._goal, self._torque_target = "held", 0
-            raise self.sdo.error(f"still reports mode {self._shown} (0x6061) {1e3 * late:.0f} ms after the command for mode "
-                                 f"{self._mode}")
+            raise self.sdo.error(
+                f"still reports mode {self._shown} (0x6061) {1e3 * late:.0f} ms after the command "
+                "for mode "
+                f"{self._mode}"
+            )
 
     # received frames, in the reader's thread
 
@@ -238,13 +282,16 @@ class CanopenAxis(Axis):
         self._join()
 
     def expect(self) -> None:
-        """Drop a single TPDO before the next SYNC, so that it is not joined with a TPDO of that SYNC."""
+        """Drop a single TPDO before the next SYNC, so that it is not joined
+        with a TPDO of that SYNC.
+        """
         self._state = self._dq = None
         self._unanswered += 1
 
     def _join(self) -> None:
         """Make a reading from both TPDOs of one SYNC."""
-        state, dq = self._state, self._dq           # copies, since `expect` may clear either in another thread
+        # copies, since `expect` may clear either in another thread
+        state, dq = self._state, self._dq
         if state is None or dq is None:
             return
         t, status, position, torque = state
@@ -257,13 +304,17 @@ class CanopenAxis(Axis):
             self._goal = "follow"
 
     def on_emergency(self, _: int, data: bytearray, __: float) -> None:
-        """Take an emergency frame; its first two bytes are the error code, and zero means that the error is over."""
+        """Take an emergency frame; its first two bytes are the error code, and zero
+        means that the error is over.
+        """
         if len(data) >= 2:
             code = int.from_bytes(data[:2], "little")
             self._emergency = cia402.emergency_words(code) if code else None
 
     def on_heartbeat(self, _: int, data: bytearray, __: float) -> None:
-        """Take a heartbeat; a boot-up message means that the node was reset and lost its settings."""
+        """Take a heartbeat; a boot-up message means that the node was
+        reset and lost its settings.
+        """
         if data and data[0] == 0:
             self._booted = True
         if data:

@@ -1,4 +1,6 @@
-"""Reads and writes objects of one drive by SDO; meanwhile heartbeats keep the watchdogs of all drives quiet."""
+"""Reads and writes objects of one drive by SDO; meanwhile heartbeats keep the
+watchdogs of all drives quiet.
+"""
 
 import logging
 import struct
@@ -12,12 +14,14 @@ import canopen
 from stribeck.drivers.canopen.canopen_settings import Setting
 from stribeck.drivers.errors import DriverError, NoAnswer
 
-logging.getLogger("canopen").setLevel(logging.CRITICAL)          # this module repeats failed transfers or raises their errors
+# this module repeats failed transfers or raises their errors
+logging.getLogger("canopen").setLevel(logging.CRITICAL)
 
-_REPLY = 0.3                # s for an answer
-_ASKED = 3                  # number of attempts, since a frame may be lost
-_GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)    # the library's exceptions for damaged answers
-_ABSENT = (0x06020000, 0x06090011)      # no such object or sub-index
+_REPLY = 0.3  # s for an answer
+_ASKED = 3  # number of attempts, since a frame may be lost
+# the library's exceptions for damaged answers
+_GARBLED = (struct.error, IndexError, ValueError, AssertionError, RuntimeError)
+_ABSENT = (0x06020000, 0x06090011)  # no such object or sub-index
 
 
 class _NoObject(Exception):
@@ -45,14 +49,18 @@ class _Channel(canopen.sdo.SdoClient):
 
 
 class FedNode(canopen.RemoteNode):
-    """The library's node of a drive; while an answer is awaited, `feed` is called every `every` seconds or sooner."""
+    """The library's node of a drive; while an answer is awaited, `feed` is called every
+    `every` seconds or sooner.
+    """
 
     def __init__(self, node: int, feed: Callable[[], None], every: float) -> None:
         self._client = partial(_Channel, feed=feed, every=min(_REPLY, every))
         super().__init__(node, canopen.ObjectDictionary())
 
     def add_sdo(self, rx_cobid: int, tx_cobid: int) -> _Channel:
-        """Make the SDO channel of the node; the library calls this before the node has a network."""
+        """Make the SDO channel of the node; the library calls this
+        before the node has a network.
+        """
         client = self._client(rx_cobid, tx_cobid, self.object_dictionary)
         self.sdo_channels.append(client)
         return client
@@ -65,22 +73,36 @@ class SdoClient:
         self._node, self._joint = node, joint
 
     def write(self, setting: Setting) -> bool:
-        """Write one object; False if the drive does not have this object and the object is not needed."""
+        """Write one object; False if the drive does not have this object and
+        the object is not needed.
+        """
         try:
-            self._ask(setting.index, setting.sub, setting.what, self._node.sdo.download,
-                      struct.pack(setting.form, setting.value))
+            self._ask(
+                setting.index,
+                setting.sub,
+                setting.what,
+                self._node.sdo.download,
+                struct.pack(setting.form, setting.value),
+            )
         except _NoObject:
             if setting.needed:
-                raise self.error(f"has no object 0x{setting.index:04X}:{setting.sub} ({setting.what})") from None
+                raise self.error(
+                    f"has no object 0x{setting.index:04X}:{setting.sub} ({setting.what})"
+                ) from None
             return False
         return True
 
     def verify(self, setting: Setting) -> None:
-        """Read one object back, and raise an error if the drive holds another value than the setting."""
+        """Read one object back, and raise an error if the drive holds
+        another value than the setting.
+        """
         found = self.read(setting.index, setting.sub, setting.form)
         if not setting.confirmed_by(found):
-            raise self.error(f"did not accept {setting.what} = {setting.value} (0x{setting.index:04X}:{setting.sub}): it reads "
-                             f"back {found}")
+            raise self.error(
+                f"did not accept {setting.what} = {setting.value} "
+                f"(0x{setting.index:04X}:{setting.sub}): it reads "
+                f"back {found}"
+            )
 
     def read(self, index: int, sub: int, form: str) -> int | None:
         """Return the value of an object; None if the drive does not have this object."""
@@ -90,29 +112,42 @@ class SdoClient:
             return None
         size = struct.calcsize(form)
         if len(data) < size:
-            raise self.error(f"answers with {len(data)} bytes for object 0x{index:04X}:{sub}; {size} bytes are needed")
+            raise self.error(
+                f"answers with {len(data)} bytes for object 0x{index:04X}:{sub}; {size} bytes are "
+                "needed"
+            )
         value: int = struct.unpack_from(form, data)[0]
         return value
 
     def text(self, index: int) -> str:
         """Return the text in an object; empty if the drive does not have this object."""
         try:
-            return bytes(self._ask(index, 0, "", self._node.sdo.upload)).decode("latin-1").strip("\0 ")
+            return (
+                bytes(self._ask(index, 0, "", self._node.sdo.upload)).decode("latin-1").strip("\0 ")
+            )
         except _NoObject:
             return ""
 
-    def _ask(self, index: int, sub: int, what: str, transfer: Callable[..., Any], *data: bytes) -> Any:
-        """Run a transfer, repeat it after a missing, foreign or damaged answer, and convert the library's errors."""
+    def _ask(
+        self, index: int, sub: int, what: str, transfer: Callable[..., Any], *data: bytes
+    ) -> Any:
+        """Run a transfer, repeat it after a missing, foreign or damaged answer, and
+        convert the library's errors.
+        """
         for left in reversed(range(_ASKED)):
             try:
                 return transfer(index, sub, *data)
             except canopen.SdoAbortedError as error:
                 if error.code in _ABSENT:
                     raise _NoObject from None
-                raise self.error(f"refuses object 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}") from error
+                raise self.error(
+                    f"refuses object 0x{index:04X}:{sub}{f' ({what})' if what else ''}: {error}"
+                ) from error
             except (canopen.SdoCommunicationError, *_GARBLED) as error:
                 if not left:
-                    raise self.error("does not answer; check power, wiring, bit_rate and node", NoAnswer) from error
+                    raise self.error(
+                        "does not answer; check power, wiring, bit_rate and node", NoAnswer
+                    ) from error
         raise AssertionError
 
     def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:

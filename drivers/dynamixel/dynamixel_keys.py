@@ -16,10 +16,11 @@ _FULL_CURRENT = 1.0 + 1e-6  # tolerance of rounding for a torque limit at full c
 class DynamixelKeys(LinkKeys):
     """Keys of ``[driver]``."""
 
-    port: str                                               # a device, a pty, or socket://host:port
+    port: str  # a device, a pty, or socket://host:port
     baud_rate: PositiveInt = 1_000_000
-    profile: Literal["position", "current-based"] = "position"      # "current-based" also sets the torque limit in the servo
-    span: Annotated[float, Field(ge=0.02, le=1.0)] = 0.2    # s by which each goal lies ahead
+    # "current-based" also sets the torque limit in the servo
+    profile: Literal["position", "current-based"] = "position"
+    span: Annotated[float, Field(ge=0.02, le=1.0)] = 0.2  # s by which each goal lies ahead
     watchdog: Annotated[float, Field(ge=0.02, le=2.54)] = 0.2
 
 
@@ -27,9 +28,11 @@ class DriveKeys(Keys):
     """Keys of ``drive = {...}`` of a joint."""
 
     id: Annotated[int, Field(ge=0, le=252)]
-    model: str                                              # one of protocol2.MODELS
-    reduction: PositiveFloat = 1.0                          # turns of the horn per turn of the joint
-    torque_constant: PositiveFloat | None = None            # N·m at the horn per A; default: the model's
+    model: str  # one of protocol2.MODELS
+    # turns of the horn per turn of the joint
+    reduction: PositiveFloat = 1.0
+    # N·m at the horn per A; default: the model's
+    torque_constant: PositiveFloat | None = None
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,17 @@ class ServoConfig:
     def scale(self) -> Scale:
         """Scale between the servo's counts and the joint."""
         table = self.joint.table
-        return Scale.of(self.model.current_step, self.drive.torque_constant or self.model.torque_constant,
-                        self.drive.reduction, table.direction, table.zero_offset)
+        return Scale.of(
+            self.model.current_step,
+            self.drive.torque_constant or self.model.torque_constant,
+            self.drive.reduction,
+            table.direction,
+            table.zero_offset,
+        )
 
     def refuse_unfit(self) -> None:
-        """Refuse servos that report no torque, and torque limits that the servo's current cannot reach.
+        """Refuse servos that report no torque, and torque limits that the
+        servo's current cannot reach.
 
         Raises
         ------
@@ -71,12 +80,19 @@ class ServoConfig:
         """
         joint, name = self.joint, self.drive.model
         if (series := name.partition("-")[0]) in NO_TORQUE:
-            raise InputError(f"joints.{joint.name}.drive.model = {name!r}: this servo reports {NO_TORQUE[series]}, from which "
-                             "friction cannot be identified; use a servo that reports its motor current")
+            raise InputError(
+                f"joints.{joint.name}.drive.model = {name!r}: this servo reports "
+                f"{NO_TORQUE[series]}, from which "
+                "friction cannot be identified; use a servo that reports its motor current"
+            )
         if name not in MODELS:
             raise unknown_name(f"joints.{joint.name}.drive.model", name, MODELS)
         most = self.model.most_current * abs(self.scale.torque)
         if joint.torque > most * _FULL_CURRENT:
-            raise InputError(f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} exceeds the largest torque that "
-                             f"{name} can give at the joint, {most:.3g} {joint.torque_unit}, so this limit could never trip. "
-                             "Lower torque, or correct model, reduction or torque_constant")
+            raise InputError(
+                f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} exceeds the "
+                "largest torque that "
+                f"{name} can give at the joint, {most:.3g} {joint.torque_unit}, so this limit "
+                "could never trip. "
+                "Lower torque, or correct model, reduction or torque_constant"
+            )

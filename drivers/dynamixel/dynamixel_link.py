@@ -21,15 +21,20 @@ class DynamixelLink(DriveLink):
 
     keys, joint_keys = DynamixelKeys, DriveKeys
 
-    def __init__(self, joints: tuple[DrivenJoint, ...], keys: DynamixelKeys, drives: tuple[DriveKeys, ...]) -> None:
+    def __init__(
+        self, joints: tuple[DrivenJoint, ...], keys: DynamixelKeys, drives: tuple[DriveKeys, ...]
+    ) -> None:
         refuse_shared(joints, "id", [drive.id for drive in drives])
         self._keys = keys
-        self.axes = self._axes = tuple(DynamixelAxis(joint, keys, drive, self._connected)
-                                       for joint, drive in zip(joints, drives, strict=True))
+        self.axes = self._axes = tuple(
+            DynamixelAxis(joint, keys, drive, self._connected)
+            for joint, drive in zip(joints, drives, strict=True)
+        )
         self._by_id = {axis.drive.id: axis for axis in self._axes}
         self._order = list(self._by_id)
         self._bus: ServoBus | None = None
-        self._others: list[int] | None = None       # servos on the line that are not in the arm file
+        # servos on the line that are not in the arm file
+        self._others: list[int] | None = None
 
     @property
     def corrupt(self) -> int:
@@ -42,37 +47,54 @@ class DynamixelLink(DriveLink):
         return self._bus
 
     def open(self, transport: serial.SerialBase | None = None) -> None:
-        """Take an open line, or open the line that the keys name, with the shortest delay of its adapter."""
-        self._owned, self._line = transport is None, transport or open_line(self._keys.port, self._keys.baud_rate)
+        """Take an open line, or open the line that the keys name, with the
+        shortest delay of its adapter.
+        """
+        self._owned, self._line = (
+            transport is None,
+            transport or open_line(self._keys.port, self._keys.baud_rate),
+        )
         self._bus = ServoBus(Port(self._line, self._keys.baud_rate))
         for axis in self._axes:
             axis.ours = False
         self._refuse_followers()
 
     def _refuse_followers(self) -> None:
-        """Refuse a servo outside the arm file that follows a servo of the arm; other servos, as of a gripper, are allowed."""
+        """Refuse a servo outside the arm file that follows a servo of the arm; other servos, as
+        of a gripper, are allowed.
+        """
         bus = self._connected()
         if self._others is None:
             self._others = [servo for servo in bus.present() if servo not in self._by_id]
         for servo in self._others:
-            reply = bus.ask(servo, dxl.READ, dxl.read_request(dxl.SECONDARY_ID), dxl.SECONDARY_ID.size)
+            reply = bus.ask(
+                servo, dxl.READ, dxl.read_request(dxl.SECONDARY_ID), dxl.SECONDARY_ID.size
+            )
             if reply is None or not reply.data:
-                raise DriverError(f"servo {servo} is on the line but not in the arm file, and does not say whether it follows a "
-                                  "servo of the arm (Secondary ID, register 12); check its wiring, or remove it from the line")
+                raise DriverError(
+                    f"servo {servo} is on the line but not in the arm file, and does not say "
+                    "whether it follows a "
+                    "servo of the arm (Secondary ID, register 12); check its wiring, or remove it "
+                    "from the line"
+                )
             leader = self._by_id.get(dxl.SECONDARY_ID.unpack(reply.data))
             if leader is not None:
-                raise DriverError(f"servo {servo} follows the commands to servo {leader.drive.id}, the drive of "
-                                  f"{leader.joint.name} (Secondary ID, register 12); joints with two servos cannot be driven, "
-                                  "since the torque of only one servo would be read")
+                raise DriverError(
+                    f"servo {servo} follows the commands to servo {leader.drive.id}, the drive of "
+                    f"{leader.joint.name} (Secondary ID, register 12); joints with two servos "
+                    "cannot be driven, "
+                    "since the torque of only one servo would be read"
+                )
 
     def start(self) -> None:
         """Do nothing: servos answer at any time."""
 
     def close(self) -> None:
-        """Release the watchdogs of servos without power; the watchdogs of holding servos trip, which locks their goals.
+        """Release the watchdogs of servos without power; the watchdogs of holding servos
+        trip, which locks their goals.
 
-        Nothing is written to servos that this program did not configure: they may follow another program, or hold their joints
-        for an earlier one.
+        Nothing is written to servos that this program did not configure: they may follow another
+        program, or hold their joints for an earlier one.
         """
         if self._bus is None:
             return
@@ -84,19 +106,33 @@ class DynamixelLink(DriveLink):
             self._line.close()
 
     def exchange(self, deadline: float) -> float:
-        """Send changes of power and goals by Sync Write, and read the states by Sync Read, which is also the sign of life."""
+        """Send changes of power and goals by Sync Write, and read the states by Sync Read, which
+        is also the sign of life.
+        """
         bus = self._connected()
-        for item, values in ((dxl.TORQUE_ENABLE, {servo: axis.switch() for servo, axis in self._by_id.items()}),
-                             (dxl.GOAL_POSITION, {servo: axis.goal() for servo, axis in self._by_id.items()})):
-            bus.sync_write(item, {servo: value for servo, value in values.items() if value is not None})
+        for item, values in (
+            (dxl.TORQUE_ENABLE, {servo: axis.switch() for servo, axis in self._by_id.items()}),
+            (dxl.GOAL_POSITION, {servo: axis.goal() for servo, axis in self._by_id.items()}),
+        ):
+            bus.sync_write(
+                item, {servo: value for servo, value in values.items() if value is not None}
+            )
         asked = time.monotonic()
-        answered = [reply.servo for reply in bus.sync_read(dxl.STATE, self._order, deadline)
-                    if self._by_id[reply.servo].take(time.monotonic(), reply)]
-        self._order.sort(key=lambda servo: servo not in answered)       # a silent servo blocks the answers of servos after it
+        answered = [
+            reply.servo
+            for reply in bus.sync_read(dxl.STATE, self._order, deadline)
+            if self._by_id[reply.servo].take(time.monotonic(), reply)
+        ]
+        # a silent servo blocks the answers of servos after it
+        self._order.sort(key=lambda servo: servo not in answered)
         return asked
 
     def load(self) -> float:
-        """Line load of one Sync Write of goals and one Sync Read with its replies per cycle, at ten bits per byte."""
+        """Line load of one Sync Write of goals and one Sync Read with its replies per
+        cycle, at ten bits per byte.
+        """
         n = len(self.axes)
-        cycle = dxl.sync_write_bytes(n, dxl.GOAL_POSITION.size) + dxl.sync_read_bytes(n, dxl.STATE.size)
+        cycle = dxl.sync_write_bytes(n, dxl.GOAL_POSITION.size) + dxl.sync_read_bytes(
+            n, dxl.STATE.size
+        )
         return 10.0 * cycle * self._keys.rate / self._keys.baud_rate

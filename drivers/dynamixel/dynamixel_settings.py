@@ -1,4 +1,6 @@
-"""Items that are written to a Dynamixel servo before it gets power: mode, limits, profile, watchdog, indirect addresses."""
+"""Items that are written to a Dynamixel servo before it gets power: mode, limits, profile,
+watchdog, indirect addresses.
+"""
 
 import math
 from collections.abc import Iterator
@@ -11,7 +13,9 @@ from stribeck.drivers.dynamixel.protocol2 import Register
 
 @dataclass(frozen=True)
 class Setting:
-    """One item to write and to read back. Items of the EEPROM, below Torque Enable, are locked while the servo is powered."""
+    """One item to write and to read back. Items of the EEPROM, below Torque Enable, are locked
+    while the servo is powered.
+    """
 
     item: Register
     value: int
@@ -27,10 +31,14 @@ WATCHDOG_OFF = Setting(dxl.WATCHDOG, 0, "watchdog")
 
 
 def settings(config: ServoConfig) -> Iterator[Setting]:
-    """Yield the settings to write before a servo gets power, in order. The limits are those of the joint."""
+    """Yield the settings to write before a servo gets power, in order. The
+    limits are those of the joint.
+    """
     joint, scale = config.joint, config.scale
-    speed = min(math.ceil(abs(joint.velocity / scale.velocity)), dxl.MOST_VELOCITY)      # some 24 rad/s, faster than any servo
-    yield Setting(dxl.STATUS_RETURN, 2, "status return level")          # first: at level 1 a servo answers no other write
+    # some 24 rad/s, faster than any servo
+    speed = min(math.ceil(abs(joint.velocity / scale.velocity)), dxl.MOST_VELOCITY)
+    # first: at level 1 a servo answers no other write
+    yield Setting(dxl.STATUS_RETURN, 2, "status return level")
     yield Setting(dxl.RETURN_DELAY, 0, "return delay")
     yield Setting(dxl.DRIVE_MODE, dxl.TIME_BASED, "drive mode")
     yield Setting(dxl.OPERATING_MODE, dxl.MODES[config.keys.profile], "operating mode")
@@ -41,7 +49,9 @@ def settings(config: ServoConfig) -> Iterator[Setting]:
 
 
 def torque_limit(config: ServoConfig) -> Iterator[Setting]:
-    """Yield Goal Current, which sets the torque limit in "current-based" mode; a change of mode resets this item."""
+    """Yield Goal Current, which sets the torque limit in "current-based" mode; a change
+    of mode resets this item.
+    """
     if config.keys.profile == "current-based":
         yield Setting(dxl.GOAL_CURRENT, _most_current(config), "torque limit")
 
@@ -52,11 +62,17 @@ def _most_current(config: ServoConfig) -> int:
 
 
 def profile(keys: DynamixelKeys) -> tuple[Setting, Setting]:
-    """Return the settings of the profile, in ms; a change of mode and a tripped watchdog reset them."""
-    return (Setting(dxl.PROFILE_ACCELERATION, 0, "profile acceleration"),
-            Setting(dxl.PROFILE_VELOCITY, round(1000.0 * keys.span), "profile time"))
+    """Return the settings of the profile, in ms; a change of mode and a
+    tripped watchdog reset them.
+    """
+    return (
+        Setting(dxl.PROFILE_ACCELERATION, 0, "profile acceleration"),
+        Setting(dxl.PROFILE_VELOCITY, round(1000.0 * keys.span), "profile time"),
+    )
 
 
 def watchdog(keys: DynamixelKeys) -> Setting:
-    """Return the setting of the watchdog: the time without a packet after which the servo stops by itself."""
+    """Return the setting of the watchdog: the time without a packet after which
+    the servo stops by itself.
+    """
     return Setting(dxl.WATCHDOG, round(keys.watchdog / dxl.WATCHDOG_STEP), "watchdog")

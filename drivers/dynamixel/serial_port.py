@@ -12,16 +12,16 @@ import serial
 from stribeck.drivers.errors import DriverError
 from stribeck.ident.errors import InputError
 
-_POLL = 0.002               # s after which a waiting read looks at the clock
-_FULL = 0.1                 # s that a write may take
+_POLL = 0.002  # s after which a waiting read looks at the clock
+_FULL = 0.1  # s that a write may take
 
 
 class Port:
     """The port object that dynamixel-sdk needs, around an open pyserial object.
 
-    In contrast to the library's own port, times are on the monotonic clock, reads wait instead of spinning, a read ends at its
-    deadline even if bytes keep coming, and an error never leaves the port "busy". Packets are kept until `send` sends them
-    together.
+    In contrast to the library's own port, times are on the monotonic clock, reads wait instead of
+    spinning, a read ends at its deadline even if bytes keep coming, and an error never leaves the
+    port "busy". Packets are kept until `send` sends them together.
     """
 
     is_using = property(lambda self: False, lambda self, value: None)
@@ -37,7 +37,8 @@ class Port:
             self.line.reset_input_buffer()
         except OSError:
             raise
-        except Exception as error:          # termios raises an error of its own class if the device was unplugged
+        except Exception as error:
+            # termios raises an error of its own class if the device was unplugged
             raise serial.SerialException(str(error)) from error
 
     def writePort(self, packet: Sequence[int]) -> int:
@@ -64,16 +65,23 @@ def open_line(port: str, baud_rate: int) -> serial.SerialBase:
     """Open a serial device, which no other program may use, or a network socket."""
     alone = {} if "://" in port else {"exclusive": True}
     if port.startswith("socket://") and not re.fullmatch(r"socket://[^/?]+:\d+/?(\?.*)?", port):
-        raise InputError(f"the port {port} cannot be opened: write socket://host:port, with the number of the port")
+        raise InputError(
+            f"the port {port} cannot be opened: write socket://host:port, with the number of the "
+            "port"
+        )
     try:
-        line = serial.serial_for_url(port, baudrate=baud_rate, timeout=_POLL, write_timeout=_FULL, **alone)
+        line = serial.serial_for_url(
+            port, baudrate=baud_rate, timeout=_POLL, write_timeout=_FULL, **alone
+        )
     except ValueError as error:
         raise InputError(f"the port {port} cannot be opened: {error}") from error
     except OSError as error:
         said = re.sub(rf"(?i)^could not open port {re.escape(port)}: ", "", str(error))
-        why = os.strerror(error.errno) if error.errno else said         # pyserial's own text repeats the port twice
+        # pyserial's own text repeats the port twice
+        why = os.strerror(error.errno) if error.errno else said
         raise DriverError(f"the port {port} cannot be opened: {why}") from error
-    with suppress(AttributeError, OSError, ValueError):     # only some adapters have it; without it replies come every 16 ms
+    # only some adapters have it; without it replies come every 16 ms
+    with suppress(AttributeError, OSError, ValueError):
         line.set_low_latency_mode(True)
     if "://" in port:
         _send_at_once(line)
@@ -81,6 +89,8 @@ def open_line(port: str, baud_rate: int) -> serial.SerialBase:
 
 
 def _send_at_once(line: serial.SerialBase) -> None:
-    """Make a socket send each packet immediately, not only after the last one is acknowledged, which may take 40 ms."""
+    """Make a socket send each packet immediately, not only after the last one is
+    acknowledged, which may take 40 ms.
+    """
     with suppress(AttributeError, OSError), socket.socket(fileno=os.dup(line.fileno())) as same:
         same.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

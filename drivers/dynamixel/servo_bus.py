@@ -1,4 +1,6 @@
-"""Instructions to servos on one line and their replies; `dynamixel-sdk` handles packets, on the port object of `serial_port`."""
+"""Instructions to servos on one line and their replies; `dynamixel-sdk` handles packets, on the
+port object of `serial_port`.
+"""
 
 import time
 from collections import deque
@@ -10,9 +12,10 @@ from stribeck.drivers.dynamixel import protocol2 as dxl
 from stribeck.drivers.dynamixel.protocol2 import Register, Reply
 from stribeck.drivers.dynamixel.serial_port import Port
 
-_REPLY = 0.1                # s for an answer to a single instruction; a servo needs time to write a setting
-_ROLL_CALL = 0.8            # s for servos of all ids to answer a broadcast ping, one every 3 ms
-_TRIES = 2                  # number of attempts of a single instruction
+# s for an answer to a single instruction; a servo needs time to write a setting
+_REPLY = 0.1
+_ROLL_CALL = 0.8  # s for servos of all ids to answer a broadcast ping, one every 3 ms
+_TRIES = 2  # number of attempts of a single instruction
 
 
 class ServoBus:
@@ -22,16 +25,27 @@ class ServoBus:
         self.port, self.corrupt = port, 0
         self._packets = Protocol2PacketHandler()
 
-    def ask(self, servo: int, instruction: int, parameters: bytes = b"", size: int = 0, tries: int = _TRIES) -> Reply | None:
-        """Return the reply of one servo to an instruction: an error, or `size` bytes; None if no reply comes.
+    def ask(
+        self,
+        servo: int,
+        instruction: int,
+        parameters: bytes = b"",
+        size: int = 0,
+        tries: int = _TRIES,
+    ) -> Reply | None:
+        """Return the reply of one servo to an instruction: an error, or `size`
+        bytes; None if no reply comes.
 
-        A reply does not name its instruction. A reply of unexpected size is a late reply to an earlier instruction and is
-        dropped. After a second attempt, the line is read until late replies have passed.
+        A reply does not name its instruction. A reply of unexpected size is a late reply to
+        an earlier instruction and is dropped. After a second attempt, the line is read until
+        late replies have passed.
         """
         for attempt in range(tries):
             self._send(servo, instruction, parameters)
             for reply in self._replies(time.monotonic() + _REPLY):
-                if reply.servo == servo and (len(reply.data) == size or dxl.error_words(reply.error)):
+                if reply.servo == servo and (
+                    len(reply.data) == size or dxl.error_words(reply.error)
+                ):
                     if attempt:
                         deque(self._replies(time.monotonic() + _REPLY), 0)
                     return reply
@@ -43,10 +57,16 @@ class ServoBus:
         return [reply.servo for reply in self._replies(time.monotonic() + _ROLL_CALL)]
 
     def sync_write(self, item: Register, values: Mapping[int, int]) -> None:
-        """Write one item of several servos. No servo replies, so the packet is sent together with the next instruction."""
+        """Write one item of several servos. No servo replies, so the packet is sent together
+        with the next instruction.
+        """
         if values:
-            self._send(dxl.EVERYONE, dxl.SYNC_WRITE, dxl.read_request(item) + b"".join(
-                bytes([servo]) + item.pack(value) for servo, value in values.items()))
+            self._send(
+                dxl.EVERYONE,
+                dxl.SYNC_WRITE,
+                dxl.read_request(item)
+                + b"".join(bytes([servo]) + item.pack(value) for servo, value in values.items()),
+            )
 
     def sync_read(self, item: Register, servos: Sequence[int], deadline: float) -> Iterator[Reply]:
         """Yield the replies of several servos, in the order of `servos`, until a deadline."""
@@ -63,7 +83,9 @@ class ServoBus:
         self._packets.txPacket(self.port, dxl.packet(servo, instruction, parameters))
 
     def _replies(self, until: float) -> Iterator[Reply]:
-        """Send the kept packets, then yield the replies until a time; damaged packets are counted and dropped."""
+        """Send the kept packets, then yield the replies until a time; damaged
+        packets are counted and dropped.
+        """
         self.port.send()
         self.port.until = until
         while not self.port.isPacketTimeout():

@@ -8,7 +8,8 @@ from stribeck.drivers.dynamixel.protocol2 import Register
 from stribeck.drivers.dynamixel.servo_bus import ServoBus
 from stribeck.drivers.errors import DriverError, NoAnswer
 
-_AGREE = 4                  # number of further readings of an item until two successive answers agree
+# number of further readings of an item until two successive answers agree
+_AGREE = 4
 
 
 class ServoRegisters:
@@ -28,21 +29,33 @@ class ServoRegisters:
         self._joint, self._servo, self._bus = joint, servo, bus
 
     def read(self, item: Register, apart: int = 0) -> int:
-        """Return the value of an item on which two successive answers agree: an answer may be late and belong to another item."""
+        """Return the value of an item on which two successive answers agree: an answer may be late
+        and belong to another item.
+        """
         found = self.read_once(item)
         for _ in range(_AGREE):
             before, found = found, self.read_once(item)
             if abs(found - before) <= apart:
                 return found
-        raise self.error(f"returns a different value of register {item.address} at every reading; check the serial line")
+        raise self.error(
+            f"returns a different value of register {item.address} at every reading; check the "
+            "serial line"
+        )
 
     def read_once(self, item: Register) -> int:
         """Return the value of an item from a single answer."""
-        return item.unpack(self._ask(dxl.READ, dxl.read_request(item), item.size, f"register {item.address}"))
+        return item.unpack(
+            self._ask(dxl.READ, dxl.read_request(item), item.size, f"register {item.address}")
+        )
 
     def write(self, setting: Setting) -> None:
         """Write one item."""
-        self._ask(dxl.WRITE, dxl.write_request(setting.item, setting.value), 0, f"{setting.what} = {setting.value}")
+        self._ask(
+            dxl.WRITE,
+            dxl.write_request(setting.item, setting.value),
+            0,
+            f"{setting.what} = {setting.value}",
+        )
 
     def tell(self, setting: Setting) -> None:
         """Write one item and read it back."""
@@ -50,13 +63,18 @@ class ServoRegisters:
         self.verify(setting)
 
     def verify(self, setting: Setting) -> None:
-        """Read one item back, and raise an error if the servo holds another value than the setting."""
+        """Read one item back, and raise an error if the servo holds
+        another value than the setting.
+        """
         found = self.read_once(setting.item)
-        if found != setting.value:          # the answer may belong to an earlier question
+        if found != setting.value:  # the answer may belong to an earlier question
             found = self.read(setting.item)
         if found != setting.value:
-            raise self.error(f"did not accept {setting.what} = {setting.value} (register {setting.item.address}): it reads back "
-                             f"{found}")
+            raise self.error(
+                f"did not accept {setting.what} = {setting.value} (register "
+                f"{setting.item.address}): it reads back "
+                f"{found}"
+            )
 
     def _ask(self, instruction: int, parameters: bytes, size: int, what: str) -> bytes:
         reply = self._bus().ask(self._servo, instruction, parameters, size)

@@ -1,4 +1,5 @@
-"""The simulated arm in real time, with a drive for each motor: powered, held by a brake, or falling.
+"""The simulated arm in real time, with a drive for each motor: powered,
+held by a brake, or falling.
 
 All emulators share this module. It contains no protocol and shares no code with the drivers.
 """
@@ -15,30 +16,41 @@ from stribeck.drivers.arm import Array, Command, JointSample
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import ArmFile, JointTable
 
-_RATE = 500.0           # Hz, step rate of the physics; between steps, positions are extrapolated by velocities
-_LOOP_RATE = 2000.0     # Hz, step rate of the physics for drives that close a control loop in each step
-_PEAK = 3.0             # peak torque of a motor over the arm file's torque limit; a drive limits its motor by its own settings
-_CLOSES = 0.05          # s that a brake takes to close after its current is gone
-_POLL, _IDLE = 0.001, 0.01      # s to wait for a frame before drives look at their clocks; the second if nothing can move
-_RESTED = 0.5           # s at rest without power after which no joint moves until a drive gets an order
-_MOST_BEHIND = 0.1      # s that the physics catches up after a pause; during the rest of a pause the arm stands still
+# Hz, step rate of the physics; between steps, positions are extrapolated by velocities
+_RATE = 500.0
+# Hz, step rate of the physics for drives that close a control loop in each step
+_LOOP_RATE = 2000.0
+# peak torque of a motor over the arm file's torque limit; a drive limits its
+# motor by its own settings
+_PEAK = 3.0
+_CLOSES = 0.05  # s that a brake takes to close after its current is gone
+# s to wait for a frame before drives look at their clocks; the second if nothing can move
+_POLL, _IDLE = 0.001, 0.01
+# s at rest without power after which no joint moves until a drive gets an order
+_RESTED = 0.5
+# s that the physics catches up after a pause; during the rest of a pause the arm stands still
+_MOST_BEHIND = 0.1
 
 
-SILENT, RESET = 0x100, 0x101        # arguments of `Electronics.suffer` beside the codes of faults
+SILENT, RESET = 0x100, 0x101  # arguments of `Electronics.suffer` beside the codes of faults
 
 
 class Electronics(ABC):
     """The communicating part of a drive, for any protocol, and the faults that it may suffer."""
 
-    usual_fault: ClassVar[int]      # code of a typical fault of such a drive
-    silent = False                  # whether the drive neither sends nor receives
+    usual_fault: ClassVar[int]  # code of a typical fault of such a drive
+    silent = False  # whether the drive neither sends nor receives
 
     def befall(self, what: str) -> None:
-        """Cause a fault: "silent" (the drive neither sends nor receives), "reset" or "fault" (its usual fault)."""
+        """Cause a fault: "silent" (the drive neither sends nor receives), "reset" or
+        "fault" (its usual fault).
+        """
         self.suffer({"silent": SILENT, "reset": RESET, "fault": self.usual_fault}[what])
 
     def suffer(self, what: int) -> None:
-        """Cause the fault of the emulator's own command: `SILENT`, `RESET`, or the code of a fault."""
+        """Cause the fault of the emulator's own command: `SILENT`,
+        `RESET`, or the code of a fault.
+        """
         if what == SILENT:
             self.silent = True
         elif what == RESET:
@@ -66,13 +78,15 @@ class Drive:
     table : JointTable
         Direction, zero, gear and drive keys, from which an emulator computes the drive's counts.
     power : str
-        "off": the brake holds the joint, or gravity moves it if it has no brake; "velocity" and "torque": it follows `target`.
+        "off": the brake holds the joint, or gravity moves it if it has no brake; "velocity" and
+        "torque": it follows `target`.
     opened : float
         Time that the brake still needs to close [s]; until then a joint without power falls.
     target : float
         Velocity or torque set-point.
     loop : callable, optional
-        Function of position and velocity that returns the target at each step while power is "torque".
+        Function of position and velocity that returns the target at each
+        step while power is "torque".
     ramp : float
         Acceleration towards a velocity target.
     most : float
@@ -110,7 +124,7 @@ class Drive:
         return "brake" if self.table.stop == "brake" and self.opened <= 0.0 else "nothing"
 
 
-_ANY = 1e12             # N·m, more than any motor can give
+_ANY = 1e12  # N·m, more than any motor can give
 POWERS = ("off", "velocity", "torque")
 
 
@@ -131,15 +145,21 @@ class Body:
     drives : tuple of Drive
         The drives in the order of the joints.
     trace : binary file, optional
-        Record of the true motion, with a row of float64 per step: time by `time.monotonic`, then for each joint the number of its
-        power state in `POWERS`, position and velocity.
+        Record of the true motion, with a row of float64 per step: time by `time.monotonic`, then
+        for each joint the number of its power state in `POWERS`, position and velocity.
     """
 
     def __init__(self, arm: ArmFile, seed: int | None = None, loops: bool = False) -> None:
         self._period = 1.0 / (_LOOP_RATE if loops else _RATE)
-        plain = arm.with_joints_changed(lambda table: replace(
-            table, direction=1, zero_offset=0.0, acceleration=None,
-            torque=None if table.torque is None else _PEAK * table.torque))
+        plain = arm.with_joints_changed(
+            lambda table: replace(
+                table,
+                direction=1,
+                zero_offset=0.0,
+                acceleration=None,
+                torque=None if table.torque is None else _PEAK * table.torque,
+            )
+        )
         driver = arm.driver.model_copy(update={"rate": 1.0 / self._period})
         self._arm = SimulatedArm(replace(plain, driver=driver), seed)
         self._arm.enable()
@@ -168,8 +188,12 @@ class Body:
 
     @property
     def resting(self) -> bool:
-        """Whether all joints are at rest and stay so until a drive gets power; the physics then needs no steps."""
-        return self._quiet * self._period >= _RESTED and all(drive.power == "off" for drive in self.drives)
+        """Whether all joints are at rest and stay so until a drive gets power; the
+        physics then needs no steps.
+        """
+        return self._quiet * self._period >= _RESTED and all(
+            drive.power == "off" for drive in self.drives
+        )
 
     @property
     def patience(self) -> float:
@@ -177,7 +201,9 @@ class Body:
         return _IDLE if self.resting else _POLL
 
     def look(self, late: float = 0.0) -> None:
-        """Set the positions to their values `late` seconds ago: a drive latches them when a frame arrives, before it is read."""
+        """Set the positions to their values `late` seconds ago: a drive latches them when a frame
+        arrives, before it is read.
+        """
         since = time.monotonic() - (self._now or 0.0) - min(max(late, 0.0), _MOST_BEHIND)
         for drive, q in zip(self.drives, self._travel(self._sample.q), strict=True):
             drive.q = float(q) + drive.dq * since
@@ -195,13 +221,18 @@ class Body:
             if drive.held_by == "brake":
                 self._arm.hand_over(j)
         sample = self._sample = self._arm.step(self._command())
-        still = self._arm.standing and all(drive.power == "off" and drive.opened <= 0.0 for drive in self.drives)
+        still = self._arm.standing and all(
+            drive.power == "off" and drive.opened <= 0.0 for drive in self.drives
+        )
         self._quiet = self._quiet + 1 if still else 0
         given = sample.tau if self._coupled is None else self._coupled.torque_of_motors(sample.tau)
         for drive, dq, tau in zip(self.drives, self._travel(sample.dq), given, strict=True):
             drive.dq, drive.tau = float(dq), float(tau) if drive.power != "off" else 0.0
         if self.trace:
-            rows = [(POWERS.index(drive.power), q, drive.dq) for drive, q in zip(self.drives, sample.q, strict=True)]
+            rows = [
+                (POWERS.index(drive.power), q, drive.dq)
+                for drive, q in zip(self.drives, sample.q, strict=True)
+            ]
             self.trace.write(np.array([self._now or 0.0, *np.ravel(rows)]).tobytes())
 
     def _travel(self, values: Array) -> Array:
@@ -211,14 +242,22 @@ class Body:
     def _command(self) -> Command:
         """Return the command of the drives to the joints, and set their torque limits."""
         falling = [drive.held_by == "nothing" for drive in self.drives]
-        mode = ["torque" if fall or drive.power == "torque" else "velocity"
-                for fall, drive in zip(falling, self.drives, strict=True)]
-        torque = np.array([0.0 if fall else drive.target for fall, drive in zip(falling, self.drives, strict=True)])
+        mode = [
+            "torque" if fall or drive.power == "torque" else "velocity"
+            for fall, drive in zip(falling, self.drives, strict=True)
+        ]
+        torque = np.array(
+            [
+                0.0 if fall else drive.target
+                for fall, drive in zip(falling, self.drives, strict=True)
+            ]
+        )
         velocity = np.array([drive.setpoint for drive in self.drives])
         most = np.array([drive.most if drive.power != "off" else np.inf for drive in self.drives])
         if (coupled := self._coupled) is not None:
             velocity, torque = coupled.of_joints(velocity), coupled.torque_of_joints(torque)
-            for motor in coupled.shared:            # if their modes differ, all move on in velocity mode
+            # if their modes differ, all move on in velocity mode
+            for motor in coupled.shared:
                 moved = np.flatnonzero(coupled.ratios[motor])
                 if len({mode[j] for j in moved}) > 1:
                     for j in moved:

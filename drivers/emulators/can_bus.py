@@ -48,9 +48,11 @@ def published(ranges: Mapping[str, tuple[float, ...]], motor: str) -> tuple[floa
 
 @contextmanager
 def only_one(place: str, arm: ArmFile, address: str) -> Iterator[None]:
-    """Keep other emulators out of a multicast group, which several can join: each frame would be answered twice.
+    """Keep other emulators out of a multicast group, which several can join: each
+    frame would be answered twice.
 
-    The claim is the name of a socket, which Linux frees when the process ends. On other systems nothing is claimed.
+    The claim is the name of a socket, which Linux frees when the process ends. On other
+    systems nothing is claimed.
     """
     if sys.platform != "linux":
         yield
@@ -60,26 +62,38 @@ def only_one(place: str, arm: ArmFile, address: str) -> Iterator[None]:
             name.bind(f"\0stribeck-emulator-{place}")
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise InputError(f"{arm.path}: another emulator listens on {address}; end that emulator, or give driver.bus "
-                                 "another port") from error
+                raise InputError(
+                    f"{arm.path}: another emulator listens on {address}; end that emulator, or "
+                    "give driver.bus "
+                    "another port"
+                ) from error
         yield
 
 
 def _refuse_real(arm: ArmFile, table: Mapping[str, object]) -> None:
-    """Refuse a bus on which real drives may listen: emulated drives would answer at the same time."""
+    """Refuse a bus on which real drives may listen: emulated drives
+    would answer at the same time.
+    """
     interface, channel = table.get("interface"), str(table.get("channel", ""))
-    if interface not in ("udp_multicast", "virtual") and not (interface == "socketcan" and channel.startswith("vcan")):
-        raise InputError(f"{arm.path}: driver.bus is {interface} {channel}, where real drives may listen; emulated drives would "
-                         "answer at the same time. Use a bus inside this computer: copy the arm file and set "
-                         "bus = {interface = \"udp_multicast\", channel = \"239.74.163.2\", port = 43113}")
+    if interface not in ("udp_multicast", "virtual") and not (
+        interface == "socketcan" and channel.startswith("vcan")
+    ):
+        raise InputError(
+            f"{arm.path}: driver.bus is {interface} {channel}, where real drives may listen; "
+            "emulated drives would "
+            "answer at the same time. Use a bus inside this computer: copy the arm file and set "
+            'bus = {interface = "udp_multicast", channel = "239.74.163.2", port = 43113}'
+        )
 
 
 class CanEmulator(ABC):
     """All drives of an arm on one bus, in this process."""
 
-    loops: ClassVar[bool] = False       # whether the drives have loops of their own, see `Body`
+    loops: ClassVar[bool] = False  # whether the drives have loops of their own, see `Body`
 
-    def __init__(self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None) -> None:
+    def __init__(
+        self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None
+    ) -> None:
         self.body = Body(arm, seed, self.loops)
         extra = dict(arm.driver.model_extra or {})
         table, self._place = extra["bus"], ExitStack()
@@ -88,7 +102,9 @@ class CanEmulator(ABC):
             _refuse_real(arm, table)
         if bus is None and table.get("interface") == "udp_multicast":
             table = {"hop_limit": 0, **table}
-            self._place.enter_context(only_one(f"{table.get('channel')}:{table.get('port')}", arm, self.address))
+            self._place.enter_context(
+                only_one(f"{table.get('channel')}:{table.get('port')}", arm, self.address)
+            )
         self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
         self._nodes = self.nodes(self.body.drives, self._send)
 
@@ -120,7 +136,9 @@ class CanEmulator(ABC):
                 node.tick()
 
     def suffer(self, joint: int, what: str) -> None:
-        """Cause a fault of a joint's drive: "silent" (it neither sends nor receives), "reset" or "fault"."""
+        """Cause a fault of a joint's drive: "silent" (it neither sends nor
+        receives), "reset" or "fault".
+        """
         self._nodes[joint].befall(what)
 
     def close(self) -> None:

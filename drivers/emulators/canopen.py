@@ -1,7 +1,7 @@
 """CiA 402 drives on a CAN bus, with the simulated arm behind them.
 
-Written only from CiA 301 (SDO, PDO, SYNC, NMT, heartbeat, emergency) and CiA 402 (states, modes, stop reactions). This module
-packs and unpacks frames itself and uses none of the driver's code.
+Written only from CiA 301 (SDO, PDO, SYNC, NMT, heartbeat, emergency) and CiA 402 (states, modes,
+stop reactions). This module packs and unpacks frames itself and uses none of the driver's code.
 """
 
 import math
@@ -14,17 +14,27 @@ from stribeck.drivers.emulators.body import Drive
 from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send
 from stribeck.drivers.emulators.canopen_objects import ObjectDictionary, SdoServer
 
-_TEST = 0x2FFF              # the emulator's own object: a value written here causes this fault of the drive
+# the emulator's own object: a value written here causes this fault of the drive
+_TEST = 0x2FFF
 
-_OVERCURRENT, _NOBODY = 0x2310, 0x8130      # error codes; the second is a missing heartbeat
-_BRAKES_BY_ITSELF = (0x4, 0x8)              # first digits of errors that let a drive brake: temperature, communication
+_OVERCURRENT, _NOBODY = 0x2310, 0x8130  # error codes; the second is a missing heartbeat
+# first digits of errors that let a drive brake: temperature, communication
+_BRAKES_BY_ITSELF = (0x4, 0x8)
 _PRE_OPERATIONAL, _OPERATIONAL, _STOPPED = 0x7F, 0x05, 0x04
-_STATUS = {"switch on disabled": 0x40, "ready to switch on": 0x21, "switched on": 0x23, "operation enabled": 0x27,
-           "quick stop active": 0x07, "fault": 0x08}
+_STATUS = {
+    "switch on disabled": 0x40,
+    "ready to switch on": 0x21,
+    "switched on": 0x23,
+    "operation enabled": 0x27,
+    "quick stop active": 0x07,
+    "fault": 0x08,
+}
 
 
 class CanopenNode(Node):
-    """One drive: object dictionary, SDO server, PDOs, heartbeat consumer and the 402 state machine."""
+    """One drive: object dictionary, SDO server, PDOs, heartbeat consumer
+    and the 402 state machine.
+    """
 
     usual_fault = _OVERCURRENT
 
@@ -32,27 +42,39 @@ class CanopenNode(Node):
         keys: dict[str, Any] = drive.table.drive
         self.id, self.drive, self._send = int(keys["node"]), drive, send
         turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio
-        self._position = turn / keys["position_counts"]                                  # rad at the joint per count
+        # rad at the joint per count
+        self._position = turn / keys["position_counts"]
         self._velocity = turn / keys.get("velocity_counts", keys["position_counts"])
-        self._acceleration = abs(turn / keys["acceleration_counts"]) if "acceleration_counts" in keys else abs(self._velocity)
+        self._acceleration = (
+            abs(turn / keys["acceleration_counts"])
+            if "acceleration_counts" in keys
+            else abs(self._velocity)
+        )
         self._torque = drive.table.direction * keys["rated_torque"] * drive.table.ratio / 1000.0
         self._units = self._notation(keys)
-        self._rated = round(keys["rated_torque"] / (1e-6 if keys.get("rated_torque_unit", "").startswith("µ") else 1e-3))
+        self._rated = round(
+            keys["rated_torque"]
+            / (1e-6 if keys.get("rated_torque_unit", "").startswith("µ") else 1e-3)
+        )
         self.boot()
 
     @staticmethod
     def _notation(keys: dict[str, Any]) -> tuple[int, int]:
         """Return the drive's units of speed and acceleration, 0x60A9 and 0x60AA.
 
-        They are increments per second (squared), or a power of ten of revolutions per minute (and second); otherwise 0, which
-        names no unit.
+        They are increments per second (squared), or a power of ten of revolutions per minute (and
+        second); otherwise 0, which names no unit.
         """
         speeds = keys.get("velocity_counts", keys["position_counts"])
         found = []
-        for counts, by_increments, by_minutes in ((speeds, 0x00B50300, 0xB44700),
-                                                  (keys.get("acceleration_counts", speeds), 0x00B55700, 0xC00300)):
+        for counts, by_increments, by_minutes in (
+            (speeds, 0x00B50300, 0xB44700),
+            (keys.get("acceleration_counts", speeds), 0x00B55700, 0xC00300),
+        ):
             power = round(math.log10(60.0 / counts))
-            decimal = (power & 0xFF) << 24 | by_minutes if math.isclose(counts, 60.0 / 10.0**power) else 0
+            decimal = (
+                (power & 0xFF) << 24 | by_minutes if math.isclose(counts, 60.0 / 10.0**power) else 0
+            )
             found.append(by_increments if counts == keys["position_counts"] else decimal)
         return found[0], found[1]
 
@@ -61,12 +83,16 @@ class CanopenNode(Node):
         self.objects = ObjectDictionary(self.id)
         self.values = self.objects.values
         self._sdo = SdoServer(self.objects, self._measure, lambda key, data: self._set(key, data))
-        self.values[0x6076, 0], (self.values[0x60A9, 0], self.values[0x60AA, 0]) = self._rated, self._units
+        self.values[0x6076, 0], (self.values[0x60A9, 0], self.values[0x60AA, 0]) = (
+            self._rated,
+            self._units,
+        )
         self.nmt, self.state, self._controlword = _PRE_OPERATIONAL, "switch on disabled", 0
         self._waiting: dict[int, bytes] = {}
         self._beat = 0.0
         self._watchdog: float | None = None
-        self._letting_go = 0.0, 0.0             # time and torque at which the ramp of torque to zero began
+        # time and torque at which the ramp of torque to zero began
+        self._letting_go = 0.0, 0.0
         self.drive.let_go()
         self._transmit(0x700 + self.id, b"\0")
 
@@ -85,7 +111,7 @@ class CanopenNode(Node):
         elif identifier == 0x080:
             self._sync()
         elif identifier == 0x600 + self.id and len(data) == 8 and self.nmt != _STOPPED:
-            if data[0] != 0x80:             # an abort of the client gets no answer
+            if data[0] != 0x80:  # an abort of the client gets no answer
                 self._transmit(0x580 + self.id, self._sdo.answer(data))
         elif identifier & 0x780 == 0x700:
             self._hear(identifier & 0x7F)
@@ -119,7 +145,8 @@ class CanopenNode(Node):
             return
         states = {0x01: _OPERATIONAL, 0x02: _STOPPED, 0x80: _PRE_OPERATIONAL}
         before, self.nmt = self.nmt, states.get(command, self.nmt)
-        if before == _OPERATIONAL and self.nmt == _STOPPED:         # a pre-operational drive keeps its last set-point
+        # a pre-operational drive keeps its last set-point
+        if before == _OPERATIONAL and self.nmt == _STOPPED:
             self._react()
 
     def _hear(self, producer: int) -> None:
@@ -159,8 +186,13 @@ class CanopenNode(Node):
         for k in range(4):
             identifier, kind = self.values[0x1800 + k, 1], self.values[0x1800 + k, 2]
             if not identifier >> 31 and kind <= 240 and self.values[0x1A00 + k, 0]:
-                self._transmit(identifier & 0x7FF, b"".join(self.objects.raw(entry >> 16, entry >> 8 & 0xFF)
-                                                            for entry in self.objects.entries(0x1A00 + k)))
+                self._transmit(
+                    identifier & 0x7FF,
+                    b"".join(
+                        self.objects.raw(entry >> 16, entry >> 8 & 0xFF)
+                        for entry in self.objects.entries(0x1A00 + k)
+                    ),
+                )
 
     def _unpack(self, k: int, data: bytes) -> None:
         place = 0
@@ -168,7 +200,7 @@ class CanopenNode(Node):
             key, size = (entry >> 16, entry >> 8 & 0xFF), (entry & 0xFF) // 8
             if place + size > len(data):
                 return
-            self._set(key, data[place:place + size])
+            self._set(key, data[place : place + size])
             place += size
 
     def _measure(self) -> None:
@@ -186,7 +218,10 @@ class CanopenNode(Node):
         self.values[key] = struct.unpack("<" + self.objects.types[key], data)[0]
         if key == (0x6040, 0):
             self._control(self.values[key])
-        elif key in ((0x60FF, 0), (0x60B1, 0), (0x6071, 0), (0x60B2, 0), (0x6060, 0)) and self.state == "operation enabled":
+        elif (
+            key in ((0x60FF, 0), (0x60B1, 0), (0x6071, 0), (0x60B2, 0), (0x6060, 0))
+            and self.state == "operation enabled"
+        ):
             self._follow()
         elif key == (0x6072, 0):
             self.drive.most = self.values[key] * abs(self._torque)
@@ -206,7 +241,7 @@ class CanopenNode(Node):
             return
         if not word & 2:
             self._enter("switch on disabled")
-        elif not word & 4:                                                 # quick stop
+        elif not word & 4:  # quick stop
             if self.state == "operation enabled":
                 self._enter("quick stop active")
             elif self.state in ("ready to switch on", "switched on"):
@@ -228,23 +263,34 @@ class CanopenNode(Node):
             self._follow()
         elif state == "quick stop active":
             self._brake()
-        else:                   # a moving joint coasts until its brake has closed
+        else:  # a moving joint coasts until its brake has closed
             self.drive.let_go(braked=self._at_rest())
 
     def _follow(self) -> None:
-        """Follow the target of the mode, plus its offset in the cyclic modes, even if these values are old."""
+        """Follow the target of the mode, plus its offset in the cyclic modes,
+        even if these values are old.
+        """
         drive, mode = self.drive, self.values[0x6060, 0]
         if mode in (4, 10):
-            drive.power, drive.target = "torque", (self.values[0x6071, 0] + self.values[0x60B2, 0] * (mode == 10)) * self._torque
+            drive.power, drive.target = (
+                "torque",
+                (self.values[0x6071, 0] + self.values[0x60B2, 0] * (mode == 10)) * self._torque,
+            )
         else:
             cyclic, told, fastest = mode == 9, self.values[0x60FF, 0], self.values[0x607F, 0]
             told = told + self.values[0x60B1, 0] if cyclic else min(max(told, -fastest), fastest)
             drive.power, drive.target = "velocity", told * self._velocity
             slower = abs(drive.target) < abs(drive.setpoint)
-            drive.ramp = math.inf if cyclic else self.values[0x6084 if slower else 0x6083, 0] * self._acceleration
+            drive.ramp = (
+                math.inf
+                if cyclic
+                else self.values[0x6084 if slower else 0x6083, 0] * self._acceleration
+            )
 
     def _brake(self) -> None:
-        """Begin a quick stop. In torque modes the torque goes to zero by its slope, as in most drives."""
+        """Begin a quick stop. In torque modes the torque goes to zero by its
+        slope, as in most drives.
+        """
         if self.drive.power == "torque":
             self._letting_go = time.monotonic(), self.drive.target
         else:
@@ -264,7 +310,9 @@ class CanopenNode(Node):
         return self.drive.target == 0.0 if self.drive.power == "torque" else self._at_rest()
 
     def fault(self, code: int) -> None:
-        """Enter a fault: brake on the quick-stop ramp if the drive still can, then switch power off."""
+        """Enter a fault: brake on the quick-stop ramp if the drive still
+        can, then switch power off.
+        """
         self.state = "fault"
         if code >> 12 not in _BRAKES_BY_ITSELF or self.values[0x605E, 0] == 0:
             self.drive.let_go()

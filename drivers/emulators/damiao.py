@@ -1,7 +1,7 @@
 """Damiao motors on a CAN bus, with the simulated arm behind them.
 
-Written only from the published frames, registers and status codes. This module packs and unpacks frames itself and uses none of
-the driver's code.
+Written only from the published frames, registers and status codes. This module packs and unpacks
+frames itself and uses none of the driver's code.
 """
 
 import struct
@@ -12,11 +12,16 @@ from typing import Any
 from stribeck.drivers.emulators.body import Drive
 from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send, published
 
-TEST = 0xEE                 # the emulator's own register: a value written here causes this fault of the motor
+# the emulator's own register: a value written here causes this fault of the motor
+TEST = 0xEE
 
-_PUBLISHED: dict[str, tuple[float, ...]] = {        # factory values of PMAX, VMAX, TMAX, and the ratio of the internal gear
-    "DM4310": (12.5, 30.0, 10.0, 10.0), "DM4340": (12.5, 10.0, 28.0, 40.0), "DM8009": (12.5, 45.0, 54.0, 9.0),
-    "DM10010L": (12.5, 25.0, 200.0, 10.0)}
+# factory values of PMAX, VMAX, TMAX, and the ratio of the internal gear
+_PUBLISHED: dict[str, tuple[float, ...]] = {
+    "DM4310": (12.5, 30.0, 10.0, 10.0),
+    "DM4340": (12.5, 10.0, 28.0, 40.0),
+    "DM8009": (12.5, 45.0, 54.0, 9.0),
+    "DM10010L": (12.5, 25.0, 200.0, 10.0),
+}
 _INTEGER = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36, TEST}
 _READ_ONLY = {11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 36}
 _OVERCURRENT, _LOST = 0xA, 0xD
@@ -30,10 +35,27 @@ class Motor(Node):
     def __init__(self, drive: Drive, send: Send) -> None:
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send = drive, send
-        p, v, t, gear = (*keys["ranges"], 10.0) if "ranges" in keys else published(_PUBLISHED, keys["motor"])
-        self._factory = {4: 10.0, 5: -10.0, 6: v, 7: keys["reply"], 8: keys["id"], 9: 0, 10: 1, 13: 1, 14: 5014, 20: gear, 21: p,
-                         22: v, 23: t, TEST: 0}
-        self._turn = drive.table.direction / keys.get("gear", 1.0)          # rad at the joint per rad at the shaft
+        p, v, t, gear = (
+            (*keys["ranges"], 10.0) if "ranges" in keys else published(_PUBLISHED, keys["motor"])
+        )
+        self._factory = {
+            4: 10.0,
+            5: -10.0,
+            6: v,
+            7: keys["reply"],
+            8: keys["id"],
+            9: 0,
+            10: 1,
+            13: 1,
+            14: 5014,
+            20: gear,
+            21: p,
+            22: v,
+            23: t,
+            TEST: 0,
+        }
+        # rad at the joint per rad at the shaft
+        self._turn = drive.table.direction / keys.get("gear", 1.0)
         self.boot()
 
     def boot(self) -> None:
@@ -78,7 +100,9 @@ class Motor(Node):
             self._answer(0x33, register)
         elif what == 0x55 and register in self.registers:
             if register not in _READ_ONLY:
-                self.registers[register] = struct.unpack_from("<I" if register in _INTEGER else "<f", data, 4)[0]
+                self.registers[register] = struct.unpack_from(
+                    "<I" if register in _INTEGER else "<f", data, 4
+                )[0]
             self._answer(0x55, register)
             if register == TEST:
                 self.suffer(int(self.registers[TEST]))
@@ -86,12 +110,15 @@ class Motor(Node):
     def _answer(self, what: int, register: int) -> None:
         value = self.registers[register]
         packed = struct.pack("<I", int(value)) if register in _INTEGER else struct.pack("<f", value)
-        self._send(int(self.registers[7]), bytes([self.id & 0xFF, self.id >> 8, what, register]) + packed)
+        self._send(
+            int(self.registers[7]), bytes([self.id & 0xFF, self.id >> 8, what, register]) + packed
+        )
 
     def _special(self, what: int) -> None:
         if what == 0xFC and self.status == 0:
             self.status = 1
-            self._follow()                      # the last velocity set-point counts, even if it is old
+            # the last velocity set-point counts, even if it is old
+            self._follow()
         elif what == 0xFD and self.status <= 1:
             self.status = 0
             self.drive.let_go()
@@ -118,9 +145,21 @@ class Motor(Node):
         position = self._field((drive.q - zero) / self._turn, self.registers[21], 65535)
         velocity = self._field(drive.dq / self._turn, self.registers[22], 4095)
         torque = self._field(drive.tau * self._turn, self.registers[23], 4095)
-        self._send(int(self.registers[7]), bytes([
-            self.id | self.status << 4, position >> 8, position & 0xFF, velocity >> 4, (velocity & 0xF) << 4 | torque >> 8,
-            torque & 0xFF, 31, 35]))
+        self._send(
+            int(self.registers[7]),
+            bytes(
+                [
+                    self.id | self.status << 4,
+                    position >> 8,
+                    position & 0xFF,
+                    velocity >> 4,
+                    (velocity & 0xF) << 4 | torque >> 8,
+                    torque & 0xFF,
+                    31,
+                    35,
+                ]
+            ),
+        )
 
     @staticmethod
     def _field(value: float, span: float, most: int) -> int:

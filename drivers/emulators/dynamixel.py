@@ -1,7 +1,7 @@
 """Dynamixel X servos on a pty or behind a TCP port, with the simulated arm behind them.
 
-Written only from the e-Manual (Protocol 2.0, its CRC, control tables of the X series). This code builds and unpacks packets
-itself and uses none of the driver's code.
+Written only from the e-Manual (Protocol 2.0, its CRC, control tables of the X series). This code
+builds and unpacks packets itself and uses none of the driver's code.
 """
 
 import struct
@@ -27,8 +27,10 @@ class Emulator:
         extra = dict(arm.driver.model_extra or {})
         self.body = Body(arm, seed)
         self._servos = [Servo(drive) for drive in self.body.drives]
-        self._byte = 10.0 / float(extra.get("baud_rate", 1_000_000))        # s per byte on the wire
-        self._line = TcpLine(extra["port"]) if "://" in extra["port"] else PtyLine(Path(extra["port"]))
+        self._byte = 10.0 / float(extra.get("baud_rate", 1_000_000))  # s per byte on the wire
+        self._line = (
+            TcpLine(extra["port"]) if "://" in extra["port"] else PtyLine(Path(extra["port"]))
+        )
         self.address = str(extra["port"])
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
@@ -44,12 +46,16 @@ class Emulator:
                     replies = list(self._answer(servo, instruction, parameters))
                     if replies:
                         wire = self._byte * (10 + len(parameters) + sum(map(len, replies)))
-                        delay = 2e-6 * sum(heard.values[table.DELAY] for heard in self._servos[:len(replies)])
+                        delay = 2e-6 * sum(
+                            heard.values[table.DELAY] for heard in self._servos[: len(replies)]
+                        )
                         time.sleep(max(0.0, wire + delay - (time.monotonic() - began)))
                         send(b"".join(replies))
 
     def suffer(self, joint: int, what: str) -> None:
-        """Cause a fault of a joint's servo: "silent" (it neither sends nor receives), "reset" or "fault"."""
+        """Cause a fault of a joint's servo: "silent" (it neither sends nor
+        receives), "reset" or "fault".
+        """
         self._servos[joint].befall(what)
 
     def _awake(self) -> list[Servo]:
@@ -64,7 +70,8 @@ class Emulator:
         by_id = {one.id: one for one in self._awake()}
         if servo == _ALL and instruction == _SYNC_READ and len(parameters) > 4:
             address, length = struct.unpack_from("<HH", parameters)
-            for one in map(by_id.get, parameters[4:]):          # each servo waits for the answer of the servo before it
+            # each servo waits for the answer of the servo before it
+            for one in map(by_id.get, parameters[4:]):
                 if one is None or one.values[table.LEVEL] == 0:
                     return
                 yield one.status(0, one.read(address, length))
@@ -74,7 +81,7 @@ class Emulator:
             for k in range(0, len(rest) - length, length + 1):
                 if rest[k] in by_id:
                     with suppress(Refused):
-                        by_id[rest[k]].write(address, rest[k + 1:k + 1 + length])
+                        by_id[rest[k]].write(address, rest[k + 1 : k + 1 + length])
         else:
             for one in by_id.values():
                 if servo in (one.id, _ALL):

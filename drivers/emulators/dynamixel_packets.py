@@ -22,10 +22,12 @@ def frame(servo: int, instruction: int, rest: bytes) -> bytes:
 
 
 def frames(buffer: bytearray) -> Iterator[tuple[int, int, bytes]]:
-    """Take complete packets out of a buffer and yield id, instruction and parameters; damaged bytes are skipped."""
+    """Take complete packets out of a buffer and yield id, instruction and parameters;
+    damaged bytes are skipped.
+    """
     while True:
         start = buffer.find(b"\xff\xff\xfd\x00")
-        del buffer[:start if start >= 0 else max(0, len(buffer) - 3)]
+        del buffer[: start if start >= 0 else max(0, len(buffer) - 3)]
         if len(buffer) < 7:
             return
         end = 7 + struct.unpack_from("<H", buffer, 5)[0]

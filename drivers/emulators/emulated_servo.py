@@ -1,4 +1,6 @@
-"""One emulated Dynamixel X servo with its joint: control table, profile, position loop and watchdog."""
+"""One emulated Dynamixel X servo with its joint: control table, profile,
+position loop and watchdog.
+"""
 
 import math
 import struct
@@ -9,11 +11,11 @@ from stribeck.drivers.emulators import control_table as table
 from stribeck.drivers.emulators.body import Drive, Electronics
 from stribeck.drivers.emulators.dynamixel_packets import frame
 
-_OVERLOAD = 0x20            # bit of the hardware error status
-_GAIN = 40.0                # 1/s, gain of the position loop
-_SMOOTH = 0.005             # s, time constant of the filter of the current
-_UNIT = 0.229 * 2.0 * math.pi / 60.0       # rad/s per count of velocity
-_TURN = 4096                # counts per turn
+_OVERLOAD = 0x20  # bit of the hardware error status
+_GAIN = 40.0  # 1/s, gain of the position loop
+_SMOOTH = 0.005  # s, time constant of the filter of the current
+_UNIT = 0.229 * 2.0 * math.pi / 60.0  # rad/s per count of velocity
+_TURN = 4096  # counts per turn
 _FAIL, _UNKNOWN, _RANGE, _LENGTH, _LIMIT, _ACCESS, _ALERT = 1, 2, 4, 5, 6, 7, 0x80
 PING, READ, WRITE, REBOOT = 0x01, 0x02, 0x03, 0x08
 
@@ -37,8 +39,11 @@ class Servo(Electronics):
         number, ampere, constant, self._fastest = table.MODELS[keys["model"]]
         reduction = keys.get("reduction", 1.0)
         turn = drive.table.direction / reduction
-        self._count, self._speed = turn * 2.0 * math.pi / _TURN, turn * _UNIT           # rad and rad/s at the joint
-        self._torque = drive.table.direction * ampere * keys.get("torque_constant", constant) * reduction
+        # rad and rad/s at the joint
+        self._count, self._speed = turn * 2.0 * math.pi / _TURN, turn * _UNIT
+        self._torque = (
+            drive.table.direction * ampere * keys.get("torque_constant", constant) * reduction
+        )
         self.values: dict[int, int] = {address: item[1] for address, item in table.ITEMS.items()}
         self.values.update({table.MODEL: number, table.ID: keys["id"]})
         self.boot()
@@ -50,15 +55,24 @@ class Servo(Electronics):
 
     @property
     def _horn(self) -> float:
-        """Position of the horn in counts; after a start the servo knows its position within one turn only."""
-        return (self.drive.q - self.drive.table.zero_offset) / self._count + _TURN / 2 - self._turns * _TURN
+        """Position of the horn in counts; after a start the servo knows its
+        position within one turn only.
+        """
+        return (
+            (self.drive.q - self.drive.table.zero_offset) / self._count
+            + _TURN / 2
+            - self._turns * _TURN
+        )
 
     def boot(self) -> None:
         """Start after power-on or a reboot: items outside the EEPROM get their factory values."""
-        self.values.update({address: item[1] for address, item in table.ITEMS.items() if address >= table.EEPROM})
+        self.values.update(
+            {address: item[1] for address, item in table.ITEMS.items() if address >= table.EEPROM}
+        )
         self._turns, self._effort = 0, 0.0
         self._turns = math.floor(self._horn / _TURN)
-        self._place, self._rate, self._until = self._horn, 0.0, 0.0         # state of the profile: counts, counts/s, end time
+        # state of the profile: counts, counts/s, end time
+        self._place, self._rate, self._until = self._horn, 0.0, 0.0
         self._heard = self._now = time.monotonic()
         self._power(False)
 
@@ -81,7 +95,11 @@ class Servo(Electronics):
 
     def _head(self) -> None:
         """Begin the profile to the goal in the control table, even if this goal is old."""
-        if self.values[table.MODE] not in (3, 4, 5) or not self.values[table.TORQUE] or self.values[table.WATCHDOG] < 0:
+        if (
+            self.values[table.MODE] not in (3, 4, 5)
+            or not self.values[table.TORQUE]
+            or self.values[table.WATCHDOG] < 0
+        ):
             return
         way, setting = self.values[table.GOAL] - self._place, self.values[table.PROFILE_TIME]
         if not setting:
@@ -111,7 +129,8 @@ class Servo(Electronics):
             if now >= self._until:
                 self._place, self._rate = float(self.values[table.GOAL]), 0.0
         away = self._place - self._horn
-        away -= min(max(away, -0.5), 0.5)                                   # below the resolution of the encoder
+        # below the resolution of the encoder
+        away -= min(max(away, -0.5), 0.5)
         fastest = self._fastest * _TURN / (2.0 * math.pi)
         rate = min(max(self._rate + _GAIN * away, -fastest), fastest)
         self.drive.target = rate * self._count
@@ -125,7 +144,9 @@ class Servo(Electronics):
     # instructions
 
     def answer(self, instruction: int, parameters: bytes) -> bytes | None:
-        """Return the status packet for an instruction to this servo alone; None if the servo does not answer."""
+        """Return the status packet for an instruction to this servo alone; None if
+        the servo does not answer.
+        """
         data, error = b"", 0
         try:
             if instruction == PING:
@@ -145,7 +166,9 @@ class Servo(Electronics):
         except Refused as refused:
             error = refused.error
         level = self.values[table.LEVEL]
-        quiet = (level == 0 and instruction != PING) or (level == 1 and instruction not in (PING, READ))
+        quiet = (level == 0 and instruction != PING) or (
+            level == 1 and instruction not in (PING, READ)
+        )
         return None if quiet or self.silent else self.status(error, data)
 
     def status(self, error: int, data: bytes) -> bytes:
@@ -153,7 +176,9 @@ class Servo(Electronics):
         return frame(self.id, 0x55, bytes([error | _ALERT * bool(self.values[table.ERROR])]) + data)
 
     def read(self, address: int, length: int) -> bytes:
-        """Return bytes of the control table; indirect data are replaced by the items at their addresses."""
+        """Return bytes of the control table; indirect data are replaced by the
+        items at their addresses.
+        """
         self._measure()
         return b"".join(self._byte(place) for place in range(address, address + length))
 
@@ -164,7 +189,7 @@ class Servo(Electronics):
         for start in range(place, max(-1, place - 4), -1):
             if start in table.ITEMS:
                 whole = struct.pack("<" + table.ITEMS[start][0], self.values[start])
-                return whole[place - start:place - start + 1] or b"\0"
+                return whole[place - start : place - start + 1] or b"\0"
         return b"\0"
 
     def write(self, address: int, data: bytes) -> None:
@@ -176,11 +201,15 @@ class Servo(Electronics):
             size = struct.calcsize(form)
             if len(data) < size:
                 raise Refused(_LENGTH)
-            locked = self.values[table.TORQUE] and (address < table.EEPROM or table.INDIRECT <= address < table.DATA)
+            locked = self.values[table.TORQUE] and (
+                address < table.EEPROM or table.INDIRECT <= address < table.DATA
+            )
             if not writable or locked:
                 raise Refused(_ACCESS)
             value = struct.unpack("<" + form, data[:size])[0]
-            if (ends and not ends[0] <= value <= ends[1]) or (address in table.GOALS and self.values[table.WATCHDOG] < 0):
+            if (ends and not ends[0] <= value <= ends[1]) or (
+                address in table.GOALS and self.values[table.WATCHDOG] < 0
+            ):
                 raise Refused(_RANGE)
             self._set(address, value)
             address, data = address + size, data[size:]
@@ -190,7 +219,11 @@ class Servo(Electronics):
             self.suffer(value)
             return
         before, self.values[address] = self.values[address], value
-        current = min(self.values[38], self.values[table.GOAL_CURRENT]) if self.values[table.MODE] == 5 else self.values[38]
+        current = (
+            min(self.values[38], self.values[table.GOAL_CURRENT])
+            if self.values[table.MODE] == 5
+            else self.values[38]
+        )
         self.drive.most = abs(current * self._torque)
         if address == table.TORQUE and value != before:
             if value and self.values[table.ERROR] & self.values[table.SHUTDOWN]:

@@ -24,20 +24,26 @@ class Emulator(Protocol):
     body: Body
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
-        """Answer frames while `going()` is true; it is called a hundred to a thousand times a second."""
+        """Answer frames while `going()` is true; it is called a hundred to
+        a thousand times a second.
+        """
 
     def suffer(self, joint: int, what: str) -> None:
-        """Cause a fault of a joint's drive: "silent" (it neither sends nor receives), "reset" or "fault"."""
+        """Cause a fault of a joint's drive: "silent" (it neither sends nor
+        receives), "reset" or "fault".
+        """
 
     def close(self) -> None:
         """Leave the bus."""
 
 
-EMULATORS = ("canopen", "dynamixel", "damiao", "odrive", "cubemars")       # each is the name of its module
+# each is the name of its module
+EMULATORS = ("canopen", "dynamixel", "damiao", "odrive", "cubemars")
 
 
 def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
-    """Return emulated drives of the kind that ``[driver]`` names, with the arm's simulation behind them.
+    """Return emulated drives of the kind that ``[driver]`` names, with the
+    arm's simulation behind them.
 
     Raises
     ------
@@ -45,9 +51,14 @@ def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
         If there is no emulator of this kind; the message lists the kinds.
     """
     if arm.driver.kind == "simulated":
-        raise InputError(f"{arm.path}: a simulated arm has no drives to emulate; name an arm whose [driver] has one of the kinds "
-                         f"{', '.join(EMULATORS)}, for example lab6-canopen")
+        raise InputError(
+            f"{arm.path}: a simulated arm has no drives to emulate; name an arm whose [driver] "
+            "has one of the kinds "
+            f"{', '.join(EMULATORS)}, for example lab6-canopen"
+        )
     if arm.driver.kind not in EMULATORS:
         raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)
-    made: Emulator = resolve_name(f"stribeck.drivers.emulators.{arm.driver.kind}:Emulator")(arm, seed)
+    made: Emulator = resolve_name(f"stribeck.drivers.emulators.{arm.driver.kind}:Emulator")(
+        arm, seed
+    )
     return made

@@ -1,7 +1,7 @@
 """ODrive axes on a CAN bus, with the simulated arm behind them.
 
-Written only from the published messages of CAN Simple (firmware 0.6), axis states and error bits. This module packs and unpacks
-frames itself and uses none of the driver's code.
+Written only from the published messages of CAN Simple (firmware 0.6), axis states and error bits.
+This module packs and unpacks frames itself and uses none of the driver's code.
 """
 
 import math
@@ -14,19 +14,27 @@ from stribeck.drivers.emulators.body import Drive
 from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send
 from stribeck.ident.arm.arm_file import ArmFile
 
-TEST = 0xFFFF               # the emulator's own endpoint: a value written here (uint32) causes this fault of the axis
+# the emulator's own endpoint: a value written here (uint32) causes this fault of the axis
+TEST = 0xFFFF
 
 _IDLE, _CLOSED_LOOP = 1, 8
 _OVERCURRENT, _TOO_FAST, _EXPIRED, _ESTOP = 1 << 10, 1 << 15, 1 << 24, 1 << 25
-_PASSING = 1 << 10 | 1 << 15        # errors that end when power goes off
-_TOLERANCE = 1.2                    # speed over vel_limit at which an axis disarms itself; set-points are limited to vel_limit
-_BEAT = 0.1                 # s between heartbeats
+_PASSING = 1 << 10 | 1 << 15  # errors that end when power goes off
+# speed over vel_limit at which an axis disarms itself; set-points are limited to vel_limit
+_TOLERANCE = 1.2
+_BEAT = 0.1  # s between heartbeats
 _MOST = "axis0.controller.config.vel_limit"
-_START = {"axis0.config.enable_watchdog": ("?", False), "axis0.config.watchdog_timeout": ("f", 0.0),
-          "axis0.config.torque_soft_max": ("f", math.inf), "axis0.config.torque_soft_min": ("f", -math.inf),
-          _MOST: ("f", 2.0), "axis0.controller.config.control_mode": ("B", 3),
-          "axis0.controller.config.input_mode": ("B", 1), "axis0.controller.input_vel": ("f", 0.0),
-          "axis0.controller.config.absolute_setpoints": ("?", True)}
+_START = {
+    "axis0.config.enable_watchdog": ("?", False),
+    "axis0.config.watchdog_timeout": ("f", 0.0),
+    "axis0.config.torque_soft_max": ("f", math.inf),
+    "axis0.config.torque_soft_min": ("f", -math.inf),
+    _MOST: ("f", 2.0),
+    "axis0.controller.config.control_mode": ("B", 3),
+    "axis0.controller.config.input_mode": ("B", 1),
+    "axis0.controller.input_vel": ("f", 0.0),
+    "axis0.controller.config.absolute_setpoints": ("?", True),
+}
 
 
 class Axis(Node):
@@ -38,7 +46,8 @@ class Axis(Node):
         keys: dict[str, Any] = drive.table.drive
         self.drive, self._send, self.node = drive, send, int(keys["node"])
         self._counts = keys["encoder_counts"]
-        self._turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio     # rad at the joint per revolution
+        # rad at the joint per revolution
+        self._turn = drive.table.direction * 2.0 * math.pi / drive.table.ratio
         self._torque = drive.table.direction * drive.table.ratio
         self._names = {number: name for name, number in driver["endpoints"].items()}
         self._firmware = bytes(map(int, driver["firmware"].split(".")))
@@ -47,7 +56,8 @@ class Axis(Node):
     def boot(self) -> None:
         """Start after power-on: default values of the endpoints, no power."""
         self.values: dict[str, Any] = {name: value for name, (_, value) in _START.items()}
-        self.error, self.active, self.state = 0, 0, _IDLE       # disarm reasons, active errors, state
+        # disarm reasons, active errors, state
+        self.error, self.active, self.state = 0, 0, _IDLE
         self._fed = self._beat = time.monotonic()
         self._limit()
         self.drive.let_go()
@@ -99,9 +109,15 @@ class Axis(Node):
         if now - self._beat >= _BEAT and not self.silent:
             self._beat = now
             self._heartbeat()
-        if self.values["axis0.config.enable_watchdog"] and now - self._fed > self.values["axis0.config.watchdog_timeout"]:
+        if (
+            self.values["axis0.config.enable_watchdog"]
+            and now - self._fed > self.values["axis0.config.watchdog_timeout"]
+        ):
             self.fault(_EXPIRED)
-        if self.state == _CLOSED_LOOP and abs(self.drive.dq / self._turn) > _TOLERANCE * self.values[_MOST]:
+        if (
+            self.state == _CLOSED_LOOP
+            and abs(self.drive.dq / self._turn) > _TOLERANCE * self.values[_MOST]
+        ):
             self.fault(_TOO_FAST)
 
     def _answer(self, command: int, data: bytes) -> None:
@@ -126,8 +142,10 @@ class Axis(Node):
 
     def _limit(self) -> None:
         """Apply the smaller of the two torque limits."""
-        self.drive.most = abs(self._torque) * min(self.values["axis0.config.torque_soft_max"],
-                                                  -self.values["axis0.config.torque_soft_min"])
+        self.drive.most = abs(self._torque) * min(
+            self.values["axis0.config.torque_soft_max"],
+            -self.values["axis0.config.torque_soft_min"],
+        )
 
     def _request(self, state: int) -> None:
         if state == _IDLE:
@@ -135,7 +153,8 @@ class Axis(Node):
             self.drive.let_go()
         elif state == _CLOSED_LOOP and not self.error:
             self.state = _CLOSED_LOOP
-            self._follow()                      # the last velocity set-point counts, even if it is old
+            # the last velocity set-point counts, even if it is old
+            self._follow()
 
     def _follow(self) -> None:
         if self.state != _CLOSED_LOOP:
@@ -144,7 +163,9 @@ class Axis(Node):
         self.drive.power, self.drive.target = "velocity", max(-most, min(most, told)) * self._turn
 
     def fault(self, error: int) -> None:
-        """Disarm the axis. Errors of current and speed end then; other errors stay active until they are cleared."""
+        """Disarm the axis. Errors of current and speed end then; other errors stay
+        active until they are cleared.
+        """
         self.error |= error
         self.active |= error & ~_PASSING
         self.state = _IDLE

@@ -18,13 +18,19 @@ class TcpLine:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme != "socket" or parts.port is None:
-            raise InputError(f"driver.port = {url!r}: an emulator needs socket://host:port, or a path at which it creates a pty")
+            raise InputError(
+                f"driver.port = {url!r}: an emulator needs socket://host:port, or a path at which "
+                "it creates a pty"
+            )
         try:
             self._listener = socket.create_server((parts.hostname or "127.0.0.1", parts.port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise InputError(f"driver.port = {url!r}: another program, perhaps an emulator, listens on this port; end that "
-                                 "program, or state another port") from error
+                raise InputError(
+                    f"driver.port = {url!r}: another program, perhaps an emulator, listens on "
+                    "this port; end that "
+                    "program, or state another port"
+                ) from error
             raise
         self._clients: dict[socket.socket, bytearray] = {}
 
@@ -70,12 +76,16 @@ class PtyLine:
         import tty
 
         if path.exists():
-            raise InputError(f"driver.port = \"{path}\" exists already; an emulator creates a pty and a link to it at this path: "
-                             "state a path that does not exist")
+            raise InputError(
+                f'driver.port = "{path}" exists already; an emulator creates a pty and a link to '
+                "it at this path: "
+                "state a path that does not exist"
+            )
         self._path, self._buffer = path, bytearray()
-        self._master, self._slave = os.openpty()                # the slave stays open so that clients may come and go
+        # the slave stays open so that clients may come and go
+        self._master, self._slave = os.openpty()
         tty.setraw(self._slave)
-        path.unlink(missing_ok=True)                            # an old link to a closed pty
+        path.unlink(missing_ok=True)  # an old link to a closed pty
         path.symlink_to(os.ttyname(self._slave))
 
     def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:

@@ -1,4 +1,6 @@
-"""The common part of MIT motors: keys of the arm file, and the conversion between output shaft and joint."""
+"""The common part of MIT motors: keys of the arm file, and the conversion
+between output shaft and joint.
+"""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -14,20 +16,27 @@ from stribeck.ident.errors import InputError
 
 
 class MotorKeys(Keys):
-    """Keys of ``drive = {...}`` that MIT motors share; `motors` maps motor names to the ranges that the maker publishes."""
+    """Keys of ``drive = {...}`` that MIT motors share; `motors` maps motor names to the ranges
+    that the maker publishes.
+    """
 
     motors: ClassVar[Mapping[str, Ranges]]
     id: int
-    motor: str | None = None                # name of the motor, which gives its ranges
-    ranges: tuple[PositiveFloat, PositiveFloat, PositiveFloat] | None = None       # or the ranges themselves: rad, rad/s, N·m
-    gear: PositiveFloat = 1.0               # turns of the motor's output shaft per turn of the joint
+    motor: str | None = None  # name of the motor, which gives its ranges
+    # or the ranges themselves: rad, rad/s, N·m
+    ranges: tuple[PositiveFloat, PositiveFloat, PositiveFloat] | None = None
+    # turns of the motor's output shaft per turn of the joint
+    gear: PositiveFloat = 1.0
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "MotorKeys":
         if (self.motor is None) == (self.ranges is None):
             raise ValueError("exactly one of motor and ranges is needed")
         if self.motor is not None and self.motor not in self.motors:
-            raise ValueError(f"motor {self.motor!r} is not known; state ranges, or one of {', '.join(self.motors)}")
+            raise ValueError(
+                f"motor {self.motor!r} is not known; state ranges, or one of "
+                f"{', '.join(self.motors)}"
+            )
         return self
 
     @property
@@ -44,7 +53,11 @@ class Shaft:
         self._turn = joint.table.direction / keys.gear
         self._torque = joint.table.direction * keys.gear
         self._zero = joint.table.zero_offset
-        self.steps = Steps(0.0, mit.step(self.spans.position, 16) / keys.gear, mit.step(self.spans.torque, 12) * keys.gear)
+        self.steps = Steps(
+            0.0,
+            mit.step(self.spans.position, 16) / keys.gear,
+            mit.step(self.spans.torque, 12) * keys.gear,
+        )
         self._refuse_small_ranges()
 
     def measured(self, state: State) -> tuple[float, float, float]:
@@ -65,13 +78,21 @@ class Shaft:
         return tau / self._torque
 
     def _refuse_small_ranges(self) -> None:
-        """Refuse limits beyond the ranges: a field saturates without notice, so a breach of such a limit would not be seen."""
+        """Refuse limits beyond the ranges: a field saturates without notice, so a breach of such
+        a limit would not be seen.
+        """
         joint, spans = self.joint, self.spans
         room = spans.position - mit.LOWEST * mit.step(spans.position, 16)
-        for what, needed, span, unit in (("position", max(abs(self.position(q)) for q in joint.position), room, "rad"),
-                                         ("velocity", joint.velocity * self.gear, spans.velocity, "rad/s"),
-                                         ("torque", joint.torque / self.gear, spans.torque, "N·m")):
+        for what, needed, span, unit in (
+            ("position", max(abs(self.position(q)) for q in joint.position), room, "rad"),
+            ("velocity", joint.velocity * self.gear, spans.velocity, "rad/s"),
+            ("torque", joint.torque / self.gear, spans.torque, "N·m"),
+        ):
             if not needed < span:
-                raise InputError(f"joints.{joint.name}.{what}: the limit is {needed:.4g} {unit} at the motor's shaft, but the "
-                                 f"motor's {what} range ends at {span:.4g} {unit}; lower the limit, or correct motor, ranges or "
-                                 "gear")
+                raise InputError(
+                    f"joints.{joint.name}.{what}: the limit is {needed:.4g} {unit} at the motor's "
+                    "shaft, but the "
+                    f"motor's {what} range ends at {span:.4g} {unit}; lower the limit, or correct "
+                    "motor, ranges or "
+                    "gear"
+                )

@@ -8,19 +8,38 @@ from pydantic import Field, field_validator
 from stribeck.drivers.wire.drive_keys import Counts, Keys
 from stribeck.drivers.wire.polled.polled_axis import PolledKeys
 
-FORMS = {               # type (struct) of each endpoint that the driver needs, by its name in flat_endpoints.json
-    "axis0.config.enable_watchdog": "?", "axis0.config.watchdog_timeout": "f", "axis0.config.torque_soft_max": "f",
-    "axis0.config.torque_soft_min": "f", "axis0.controller.config.vel_limit": "f", "axis0.controller.config.control_mode": "B",
-    "axis0.controller.config.input_mode": "B", "axis0.controller.input_vel": "f",
-    "axis0.controller.config.absolute_setpoints": "?"}
-WATCHDOG, TIMEOUT, MOST_TORQUE, LEAST_TORQUE, SPEED_LIMIT, CONTROL_MODE, INPUT_MODE, INPUT_VELOCITY, ABSOLUTE = FORMS
+# type (struct) of each endpoint that the driver needs, by its name in flat_endpoints.json
+FORMS = {
+    "axis0.config.enable_watchdog": "?",
+    "axis0.config.watchdog_timeout": "f",
+    "axis0.config.torque_soft_max": "f",
+    "axis0.config.torque_soft_min": "f",
+    "axis0.controller.config.vel_limit": "f",
+    "axis0.controller.config.control_mode": "B",
+    "axis0.controller.config.input_mode": "B",
+    "axis0.controller.input_vel": "f",
+    "axis0.controller.config.absolute_setpoints": "?",
+}
+(
+    WATCHDOG,
+    TIMEOUT,
+    MOST_TORQUE,
+    LEAST_TORQUE,
+    SPEED_LIMIT,
+    CONTROL_MODE,
+    INPUT_MODE,
+    INPUT_VELOCITY,
+    ABSOLUTE,
+) = FORMS
 
 
 class OdriveKeys(PolledKeys):
     """Keys of ``[driver]``."""
 
-    firmware: str                       # version of the endpoints; an axis with another version is refused
-    relative_positions: bool = False    # allow axes that count positions from their place at power-up
+    # version of the endpoints; an axis with another version is refused
+    firmware: str
+    # allow axes that count positions from their place at power-up
+    relative_positions: bool = False
     endpoints: dict[str, Annotated[int, Field(ge=0, le=0xFFFF)]]
 
     @field_validator("firmware")
@@ -28,7 +47,10 @@ class OdriveKeys(PolledKeys):
     def _spoken(cls, firmware: str) -> str:
         found = re.match(r"(\d+)\.(\d+)\.", firmware)
         if not found or (int(found[1]), int(found[2])) < (0, 6):
-            raise ValueError("version 0.6.0 or later is needed: older firmware accepts no settings by endpoint over CAN")
+            raise ValueError(
+                "version 0.6.0 or later is needed: older firmware accepts no settings by endpoint "
+                "over CAN"
+            )
         return firmware
 
     @field_validator("endpoints")
@@ -36,10 +58,18 @@ class OdriveKeys(PolledKeys):
     def _all(cls, endpoints: dict[str, int]) -> dict[str, int]:
         missing, unknown = sorted(set(FORMS) - set(endpoints)), sorted(set(endpoints) - set(FORMS))
         if missing or unknown:
-            raise ValueError(f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the numbers are the "
-                             "ids in flat_endpoints.json of this firmware")
-        if twice := [name for name, number in endpoints.items() if list(endpoints.values()).count(number) > 1]:
-            raise ValueError(f"{' and '.join(twice)} have the same number; each endpoint has its own id in flat_endpoints.json")
+            raise ValueError(
+                f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the "
+                "numbers are the "
+                "ids in flat_endpoints.json of this firmware"
+            )
+        if twice := [
+            name for name, number in endpoints.items() if list(endpoints.values()).count(number) > 1
+        ]:
+            raise ValueError(
+                f"{' and '.join(twice)} have the same number; each endpoint has its own id in "
+                "flat_endpoints.json"
+            )
         return endpoints
 
 
@@ -47,4 +77,4 @@ class DriveKeys(Keys):
     """Keys of ``drive = {...}`` of a joint."""
 
     node: Annotated[int, Field(ge=0, le=62)]
-    encoder_counts: Counts              # counts per motor revolution
+    encoder_counts: Counts  # counts per motor revolution

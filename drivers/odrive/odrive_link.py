@@ -1,5 +1,6 @@
-"""ODrive axes by CAN Simple, firmware 0.6: settings are written by endpoint and read back; each cycle sends a velocity and asks
-for the estimates. An axis that receives no set-point within its watchdog's time is disarmed.
+"""ODrive axes by CAN Simple, firmware 0.6: settings are written by endpoint and read back; each
+cycle sends a velocity and asks for the estimates. An axis that receives no set-point within its
+watchdog's time is disarmed.
 """
 
 import math
@@ -31,11 +32,13 @@ from stribeck.drivers.wire.polled.polled_axis import Condition, Frame, PolledAxi
 from stribeck.drivers.wire.polled.polled_link import PolledLink
 from stribeck.drivers.wire.transport import can_bits
 
-_PATIENCE = 0.25        # s between two requests for power
-_BEATS = 0.5            # s within which a heartbeat must come; it comes ten times a second and cannot be requested
-_FASTEST = float(np.finfo(np.float32).max)      # largest speed in a frame [rev/s]
-_TOLD_AGAIN = 3         # attempts to write a setting before a different read-back is an error
-_WARM, _COLD = 1.0, 0.05    # s between questions for the temperature: after, and before, the first answer
+_PATIENCE = 0.25  # s between two requests for power
+# s within which a heartbeat must come; it comes ten times a second and cannot be requested
+_BEATS = 0.5
+_FASTEST = float(np.finfo(np.float32).max)  # largest speed in a frame [rev/s]
+_TOLD_AGAIN = 3  # attempts to write a setting before a different read-back is an error
+# s between questions for the temperature: after, and before, the first answer
+_WARM, _COLD = 1.0, 0.05
 
 
 class OdriveAxis(PolledAxis):
@@ -47,12 +50,17 @@ class OdriveAxis(PolledAxis):
         super().__init__(joint, keys)
         self.drive = drive
         gear, direction = joint.gear, joint.table.direction
-        self._turn = direction * 2.0 * math.pi / gear           # rad at the joint per motor revolution
+        # rad at the joint per motor revolution
+        self._turn = direction * 2.0 * math.pi / gear
         self._torque = direction * gear
-        self.steps = Steps(float(np.spacing(np.float32(joint.velocity / abs(self._turn)))) * abs(self._turn),
-                           abs(self._turn) / drive.encoder_counts, float(np.spacing(np.float32(joint.torque / gear))) * gear)
-        self._beat: tuple[int, int] | None = None               # error word and state of the last heartbeat
-        self._heard = 0.0                                       # time of the last heartbeat
+        self.steps = Steps(
+            float(np.spacing(np.float32(joint.velocity / abs(self._turn)))) * abs(self._turn),
+            abs(self._turn) / drive.encoder_counts,
+            float(np.spacing(np.float32(joint.torque / gear))) * gear,
+        )
+        # error word and state of the last heartbeat
+        self._beat: tuple[int, int] | None = None
+        self._heard = 0.0  # time of the last heartbeat
         self._parts: dict[int, tuple[float, float]] = {}
         self._temperature = math.nan
         self._warmth = self._requested = 0.0
@@ -78,9 +86,15 @@ class OdriveAxis(PolledAxis):
     def identity(self) -> dict[str, str]:
         """Hardware, firmware, and the limits that the axis enforces."""
         hardware, firmware = self._get(cansimple.VERSION)
-        return {"node": str(self.drive.node), "device": f"ODrive {hardware}", "firmware": firmware, "modes": "velocity",
-                "holds": f"{self.read(SPEED_LIMIT) * abs(self._turn):.3g} {self.joint.position_unit}/s, "
-                         f"{self.read(MOST_TORQUE) * abs(self._torque):.3g} {self.joint.torque_unit}"}
+        return {
+            "node": str(self.drive.node),
+            "device": f"ODrive {hardware}",
+            "firmware": firmware,
+            "modes": "velocity",
+            "holds": f"{self.read(SPEED_LIMIT) * abs(self._turn):.3g} "
+            f"{self.joint.position_unit}/s, "
+            f"{self.read(MOST_TORQUE) * abs(self._torque):.3g} {self.joint.torque_unit}",
+        }
 
     # settings
 
@@ -94,46 +108,71 @@ class OdriveAxis(PolledAxis):
         self._compare_firmware()
         error, state = self._error(), self._state()
         if error:
-            raise self.error(f"has a fault: {cansimple.error_words(error)}; remove its cause, then clear the fault with stribeck "
-                             "check --reset")
+            raise self.error(
+                f"has a fault: {cansimple.error_words(error)}; remove its cause, then clear the "
+                "fault with stribeck "
+                "check --reset"
+            )
         if state not in (cansimple.IDLE, cansimple.CLOSED_LOOP):
             raise self.error(f"is busy: {cansimple.state_words(state)}")
         self._refuse_leader(state)
         if not (self.keys.relative_positions or self.read(ABSOLUTE)):
-            raise self.error("counts positions from its place at power-up (absolute_setpoints is false): after a power-up in "
-                             "another posture, zero_offset and every position limit would be wrong. Set absolute_setpoints on "
-                             "the ODrive; or state driver.relative_positions = true and bring the arm to the same posture before "
-                             "each power-up")
+            raise self.error(
+                "counts positions from its place at power-up (absolute_setpoints is false): after "
+                "a power-up in "
+                "another posture, zero_offset and every position limit would be wrong. Set "
+                "absolute_setpoints on "
+                "the ODrive; or state driver.relative_positions = true and bring the arm to the "
+                "same posture before "
+                "each power-up"
+            )
         torque = self.joint.torque / abs(self._torque)
-        mode = self._frame(cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH))
-        self._tell(mode if state == cansimple.IDLE else None,
-                   {CONTROL_MODE: cansimple.VELOCITY_CONTROL, INPUT_MODE: cansimple.PASSTHROUGH})
-        for name, value in ((SPEED_LIMIT, self.joint.velocity / abs(self._turn)), (MOST_TORQUE, torque), (LEAST_TORQUE, -torque),
-                            (TIMEOUT, self.keys.watchdog)):
+        mode = self._frame(
+            cansimple.MODE, cansimple.pack_mode(cansimple.VELOCITY_CONTROL, cansimple.PASSTHROUGH)
+        )
+        self._tell(
+            mode if state == cansimple.IDLE else None,
+            {CONTROL_MODE: cansimple.VELOCITY_CONTROL, INPUT_MODE: cansimple.PASSTHROUGH},
+        )
+        for name, value in (
+            (SPEED_LIMIT, self.joint.velocity / abs(self._turn)),
+            (MOST_TORQUE, torque),
+            (LEAST_TORQUE, -torque),
+            (TIMEOUT, self.keys.watchdog),
+        ):
             self.write(name, value)
         self.try_watchdog(state == cansimple.CLOSED_LOOP)
 
     def refuse_company(self) -> None:
-        """Refuse an axis in closed loop whose watchdog or velocity is on: it follows another program."""
+        """Refuse an axis in closed loop whose watchdog or velocity is on:
+        it follows another program.
+        """
         self._compare_firmware()
         self._refuse_leader(self._state())
 
     def _refuse_leader(self, state: int) -> None:
         if state == cansimple.CLOSED_LOOP and (self.read(WATCHDOG) or self.read(INPUT_VELOCITY)):
-            raise self.error("is powered and follows another program, or a program ended without stopping the axis; end that "
-                             "program, or set the axis to idle, first")
+            raise self.error(
+                "is powered and follows another program, or a program ended without stopping the "
+                "axis; end that "
+                "program, or set the axis to idle, first"
+            )
 
     def _compare_firmware(self) -> None:
         """Refuse an axis with other firmware; called before anything is written by endpoint."""
         _, firmware = self._get(cansimple.VERSION)
         if firmware != self.keys.firmware:
-            raise self.error(f"has firmware {firmware}; the arm file's endpoints belong to firmware {self.keys.firmware} and "
-                             "would change other settings here. Correct firmware and endpoints")
+            raise self.error(
+                f"has firmware {firmware}; the arm file's endpoints belong to firmware "
+                f"{self.keys.firmware} and "
+                "would change other settings here. Correct firmware and endpoints"
+            )
 
     def watch(self, on: bool) -> None:
         """Send set-point zero, then switch the watchdog on or off."""
         self._tell(self.setpoint(0.0), {INPUT_VELOCITY: 0.0})
-        self.released &= not on             # set before writing: the write may succeed although its answer is lost
+        # set before writing: the write may succeed although its answer is lost
+        self.released &= not on
         self.write(WATCHDOG, on)
         self.released = not on
 
@@ -144,16 +183,24 @@ class OdriveAxis(PolledAxis):
 
     def read(self, name: str) -> float:
         """Return the value of an endpoint."""
-        value: float = self.ask(self._question(name), name,
-                                f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints states for "
-                                f"{name}; compare driver.endpoints with flat_endpoints.json of this firmware")
+        value: float = self.ask(
+            self._question(name),
+            name,
+            f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints states "
+            "for "
+            f"{name}; compare driver.endpoints with flat_endpoints.json of this firmware",
+        )
         return value
 
     def _question(self, name: str) -> Frame:
-        return self._frame(cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], FORMS[name]))
+        return self._frame(
+            cansimple.RX_SDO, cansimple.pack_sdo(self.keys.endpoints[name], FORMS[name])
+        )
 
     def _tell(self, frame: Frame | None, values: Mapping[str, float]) -> None:
-        """Send a frame that sets endpoints and read them back; repeat it if the values differ, since nothing acknowledges it."""
+        """Send a frame that sets endpoints and read them back; repeat it if the values differ,
+        since nothing acknowledges it.
+        """
         self.settings |= {name: (self._question(name), value) for name, value in values.items()}
         for left in reversed(range(_TOLD_AGAIN)):
             if frame is not None:
@@ -163,7 +210,10 @@ class OdriveAxis(PolledAxis):
             if not wrong:
                 return
             if not left:
-                raise self.error(f"did not accept {wrong[0]} = {values[wrong[0]]:g}: it reads back {found[wrong[0]]:g}")
+                raise self.error(
+                    f"did not accept {wrong[0]} = {values[wrong[0]]:g}: it reads back "
+                    f"{found[wrong[0]]:g}"
+                )
 
     def _error(self) -> int:
         """Read the errors of the axis, including past errors that keep it disarmed."""
@@ -178,10 +228,13 @@ class OdriveAxis(PolledAxis):
             If no heartbeat comes.
         """
         self._beat = None
-        for _ in range(2):                  # this computer may have paused during the first wait
-            if self.link.listen(lambda: self._beat is not None, time.monotonic() + _BEATS) and self._beat is not None:
+        for _ in range(2):  # this computer may have paused during the first wait
+            if (
+                self.link.listen(lambda: self._beat is not None, time.monotonic() + _BEATS)
+                and self._beat is not None
+            ):
                 return self._beat[1]
-        self._error()                       # raises an error if the axis does not answer at all
+        self._error()  # raises an error if the axis does not answer at all
         raise self.error("sends no heartbeat; set its heartbeat_msg_rate_ms to 100")
 
     def _get(self, command: int) -> Any:
@@ -195,14 +248,18 @@ class OdriveAxis(PolledAxis):
     def setpoint(self, velocity: float) -> Frame:
         """Frame Set_Input_Vel with this velocity of the joint."""
         if not abs(velocity / self._turn) <= _FASTEST:
-            raise self.error(f"cannot take a set-point of {velocity:.4g} rad/s, {velocity / self._turn:.4g} revolutions per "
-                             "second")
+            raise self.error(
+                f"cannot take a set-point of {velocity:.4g} rad/s, {velocity / self._turn:.4g} "
+                "revolutions per "
+                "second"
+            )
         return self._frame(cansimple.VELOCITY, cansimple.pack_velocity(velocity / self._turn))
 
     def power_on(self) -> Iterator[Frame]:
         """Request for closed loop, repeated from time to time, since the axis needs time."""
         if time.monotonic() - self._requested > _PATIENCE:
-            self._requested, self._beat = time.monotonic(), None        # an earlier heartbeat has an outdated state
+            # an earlier heartbeat has an outdated state
+            self._requested, self._beat = time.monotonic(), None
             yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.CLOSED_LOOP))
 
     def power_off(self) -> Iterator[Frame]:
@@ -251,10 +308,14 @@ class OdriveAxis(PolledAxis):
         if command == cansimple.TX_SDO:
             self._take_endpoint(frame.data)
             return
-        parse = {cansimple.VERSION: cansimple.unpack_version, cansimple.HEARTBEAT: cansimple.unpack_heartbeat,
-                 cansimple.ERROR: cansimple.unpack_error,
-                 cansimple.ENCODER: cansimple.unpack_pair, cansimple.TORQUES: cansimple.unpack_pair,
-                 cansimple.TEMPERATURE: cansimple.unpack_pair}.get(command)
+        parse = {
+            cansimple.VERSION: cansimple.unpack_version,
+            cansimple.HEARTBEAT: cansimple.unpack_heartbeat,
+            cansimple.ERROR: cansimple.unpack_error,
+            cansimple.ENCODER: cansimple.unpack_pair,
+            cansimple.TORQUES: cansimple.unpack_pair,
+            cansimple.TEMPERATURE: cansimple.unpack_pair,
+        }.get(command)
         if parse is None:
             return
         found: Any = parse(frame.data)
@@ -273,10 +334,22 @@ class OdriveAxis(PolledAxis):
 
     def _join(self) -> None:
         """Make a reading from both estimates of one cycle."""
-        (position, velocity), (_, torque) = self._parts[cansimple.ENCODER], self._parts[cansimple.TORQUES]
+        (position, velocity), (_, torque) = (
+            self._parts[cansimple.ENCODER],
+            self._parts[cansimple.TORQUES],
+        )
         error, state = self._beat or (0, 0)
-        self.measured(Reading(time.monotonic(), position * self._turn + self.joint.table.zero_offset, velocity * self._turn,
-                              torque * self._torque, error << 8 | state, torque, self._temperature))
+        self.measured(
+            Reading(
+                time.monotonic(),
+                position * self._turn + self.joint.table.zero_offset,
+                velocity * self._turn,
+                torque * self._torque,
+                error << 8 | state,
+                torque,
+                self._temperature,
+            )
+        )
 
     def _take_endpoint(self, data: bytes) -> None:
         endpoint = cansimple.sdo_endpoint(data)
@@ -293,11 +366,21 @@ class OdriveLink(PolledLink):
 
     keys, joint_keys = OdriveKeys, DriveKeys
 
-    def __init__(self, joints: tuple[DrivenJoint, ...], keys: OdriveKeys, drives: tuple[DriveKeys, ...]) -> None:
+    def __init__(
+        self, joints: tuple[DrivenJoint, ...], keys: OdriveKeys, drives: tuple[DriveKeys, ...]
+    ) -> None:
         refuse_shared(joints, "node", [drive.node for drive in drives])
-        super().__init__(joints, keys, tuple(OdriveAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)))
+        super().__init__(
+            joints,
+            keys,
+            tuple(
+                OdriveAxis(joint, keys, drive) for joint, drive in zip(joints, drives, strict=True)
+            ),
+        )
 
     def load(self) -> float:
-        """Bus load of a set-point and two questions with answers per axis and cycle, and ten heartbeats per second."""
+        """Bus load of a set-point and two questions with answers per axis and cycle, and
+        ten heartbeats per second.
+        """
         cycle = 3 * can_bits(8) + 2 * can_bits(0)
         return len(self.axes) * (cycle * self._keys.rate + 10.0 * can_bits(8)) / self._keys.bit_rate

@@ -1,4 +1,6 @@
-"""Closed loops of the simulated machine as MuJoCo's equality constraints: closing them, and the motion that drives cause."""
+"""Closed loops of the simulated machine as MuJoCo's equality constraints: closing them, and the
+motion that drives cause.
+"""
 
 from dataclasses import dataclass
 
@@ -8,9 +10,13 @@ from numpy.typing import NDArray
 
 from stribeck.drivers.arm import Array
 from stribeck.drivers.errors import DriverError
-from stribeck.ident.model.files.mujoco_loops import CLOSED, close_by_constraints, constraint_jacobian
+from stribeck.ident.model.files.mujoco_loops import (
+    CLOSED,
+    close_by_constraints,
+    constraint_jacobian,
+)
 
-SOLIMP = [0.9999, 0.9999, 0.001, 0.5, 2.0]      # the stiffest constraints that MuJoCo offers
+SOLIMP = [0.9999, 0.9999, 0.001, 0.5, 2.0]  # the stiffest constraints that MuJoCo offers
 
 
 @dataclass(frozen=True)
@@ -40,10 +46,15 @@ class ClosedLoops:
             If the loops do not close along this line.
         """
         if close_by_constraints(self.model, data, self.drives, q) > CLOSED:
-            raise DriverError(f"the simulated machine's loops do not close with the drives at {np.round(q, 4).tolist()}")
+            raise DriverError(
+                "the simulated machine's loops do not close with the drives at "
+                f"{np.round(q, 4).tolist()}"
+            )
 
     def moves(self, data: "mujoco.MjData") -> Array:
-        """Return the Jacobian of all joint velocities by drive velocities, shape (nv, n); call after ``mj_fwdPosition``."""
+        """Return the Jacobian of all joint velocities by drive velocities, shape (nv, n); call
+        after ``mj_fwdPosition``.
+        """
         J = constraint_jacobian(self.model, data)
         out = np.zeros((self.model.nv, len(self.drives)))
         out[self.drives] = np.eye(len(self.drives))

@@ -1,4 +1,6 @@
-"""Flexible links of the simulated arm: beams of rigid pieces with pairs of elastic hinges, built from MuJoCo bodies."""
+"""Flexible links of the simulated arm: beams of rigid pieces with pairs of elastic hinges,
+built from MuJoCo bodies.
+"""
 
 from dataclasses import dataclass
 
@@ -11,8 +13,9 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.model.files.older_mujoco import mujoco_release
 
 Array = NDArray[np.float64]
-_UNIFORM = 0.01         # allowed deviation of a link from a uniform rod, as a fraction of its inertia
-_MUJOCO = 3, 16         # older versions crash when they free a model with a body of another model
+# allowed deviation of a link from a uniform rod, as a fraction of its inertia
+_UNIFORM = 0.01
+_MUJOCO = 3, 16  # older versions crash when they free a model with a body of another model
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Beam:
     hinges : tuple of str
         MuJoCo's names of the hinges, from the joint outwards; two successive hinges form a pair.
     straight, tip : ndarray, shape (3,)
-        The end of the straight beam in the frame of its first piece, and the end of the beam in the frame of its last piece [m].
+        The end of the straight beam in the frame of its first piece, and the end of the beam in the
+        frame of its last piece [m].
     """
 
     hinges: tuple[str, ...]
@@ -32,26 +36,32 @@ class Beam:
     tip: Array
 
     def bending(self, model: "mujoco.MjModel", data: "mujoco.MjData") -> Array:
-        """Return the deflection of the end from a rigid link, shape (3,), in base axes [m]; call after ``mj_kinematics``."""
+        """Return the deflection of the end from a rigid link, shape (3,), in base axes [m];
+        call after ``mj_kinematics``.
+        """
         last = int(model.jnt_bodyid[model.joint(self.hinges[-1]).id])
         first = last
         for _ in self.hinges[::2]:
             first = int(model.body_parentid[first])
-        there, straight = (data.xpos[body] + data.xmat[body].reshape(3, 3) @ point
-                           for body, point in ((last, self.tip), (first, self.straight)))
+        there, straight = (
+            data.xpos[body] + data.xmat[body].reshape(3, 3) @ point
+            for body, point in ((last, self.tip), (first, self.straight))
+        )
         return np.asarray(there - straight)
 
 
 def make_flexible(spec: "mujoco.MjSpec", joint: str, link: FlexibleLink, key: str) -> Beam:
-    """Cut the link of a joint into pieces and return the beam; bodies attached to the link move with the last piece.
+    """Cut the link of a joint into pieces and return the beam; bodies attached to the link
+    move with the last piece.
 
-    The link has N segments of length h. Each has a hinge pair of stiffness E I / h in its middle, so that half a segment
-    remains at both ends (rigid finite elements).
+    The link has N segments of length h. Each has a hinge pair of stiffness E I / h in its middle,
+    so that half a segment remains at both ends (rigid finite elements).
 
     Parameters
     ----------
     spec : MjSpec
-        The specification, without actuators, tendons and other elements that name its joints and bodies.
+        The specification, without actuators, tendons and other elements that
+        name its joints and bodies.
     joint : str
         The joint that carries the link, a uniform rod that begins at the joint's origin.
     link : FlexibleLink
@@ -65,7 +75,10 @@ def make_flexible(spec: "mujoco.MjSpec", joint: str, link: FlexibleLink, key: st
         If the link is not a uniform rod, or MuJoCo is older than 3.16.
     """
     if mujoco_release() < _MUJOCO:
-        raise InputError(f"{key}: needs MuJoCo {'.'.join(map(str, _MUJOCO))} or newer; {mujoco.__version__} is installed")
+        raise InputError(
+            f"{key}: needs MuJoCo {'.'.join(map(str, _MUJOCO))} or newer; {mujoco.__version__} is "
+            "installed"
+        )
     source = spec.copy()
     source.compiler.fusestatic = False
     model = source.compile()
@@ -83,13 +96,33 @@ def make_flexible(spec: "mujoco.MjSpec", joint: str, link: FlexibleLink, key: st
     carried = list(piece.bodies)
     for k, size in enumerate(pieces):
         if k:
-            piece, origin = piece.add_body(pos=pieces[k - 1] * e + (start if k == 1 else 0.0)), origin + pieces[k - 1] * e
-            for letter, axis in axes.items():       # all values are stated, since the model's defaults are for drives
+            piece, origin = (
+                piece.add_body(pos=pieces[k - 1] * e + (start if k == 1 else 0.0)),
+                origin + pieces[k - 1] * e,
+            )
+            # all values are stated, since the model's defaults are for drives
+            for letter, axis in axes.items():
                 hinges.append(f"{joint} {k}{letter}")
-                piece.add_joint(name=hinges[-1], type=mujoco.mjtJoint.mjJNT_HINGE, axis=axis, pos=[0.0] * 3, ref=0.0,
-                                springref=0.0, armature=0.0, frictionloss=0.0, stiffness=stiffness,
-                                damping=stiffness * link.relaxation_time)
-        _fill(piece, model.body_mass[body] * size / length, axial * size / length, size, e, np.zeros(3) if k else start)
+                piece.add_joint(
+                    name=hinges[-1],
+                    type=mujoco.mjtJoint.mjJNT_HINGE,
+                    axis=axis,
+                    pos=[0.0] * 3,
+                    ref=0.0,
+                    springref=0.0,
+                    armature=0.0,
+                    frictionloss=0.0,
+                    stiffness=stiffness,
+                    damping=stiffness * link.relaxation_time,
+                )
+        _fill(
+            piece,
+            model.body_mass[body] * size / length,
+            axial * size / length,
+            size,
+            e,
+            np.zeros(3) if k else start,
+        )
     for old, new in zip(carried, source.joint(joint).parent.bodies, strict=True):
         spec.delete(old)
         _hang(piece, new, model.body_pos[new.id] - origin, model.body_quat[new.id])
@@ -97,7 +130,9 @@ def make_flexible(spec: "mujoco.MjSpec", joint: str, link: FlexibleLink, key: st
 
 
 def _rod(model: "mujoco.MjModel", body: int, start: Array, key: str) -> tuple[Array, float, float]:
-    """Return direction, length and axial inertia of a body that is a uniform rod from `start` on."""
+    """Return direction, length and axial inertia of a body that is a
+    uniform rod from `start` on.
+    """
     mass, half, turn = float(model.body_mass[body]), model.body_ipos[body] - start, np.empty(9)
     mujoco.mju_quat2Mat(turn, model.body_iquat[body])
     frame = turn.reshape(3, 3)
@@ -110,23 +145,32 @@ def _rod(model: "mujoco.MjModel", body: int, start: Array, key: str) -> tuple[Ar
         wanted = axial * np.outer(e, e) + across * (np.eye(3) - np.outer(e, e))
         if np.abs(inertia - wanted).max() <= _UNIFORM * across:
             return e, length, axial
-    raise InputError(f"{key}: the link is not a uniform rod that begins at its joint's origin: a rod of {mass:g} kg with its "
-                     f"centre of mass at {np.round(half, 4).tolist()} m has {mass * length**2 / 12.0:.4g} kg·m² across, the "
-                     f"model states {np.round(model.body_inertia[body], 5).tolist()}; only uniform rods can bend")
+    raise InputError(
+        f"{key}: the link is not a uniform rod that begins at its joint's origin: a rod of "
+        f"{mass:g} kg with its "
+        f"centre of mass at {np.round(half, 4).tolist()} m has {mass * length**2 / 12.0:.4g} "
+        "kg·m² across, the "
+        f"model states {np.round(model.body_inertia[body], 5).tolist()}; only uniform rods can bend"
+    )
 
 
-def _fill(piece: "mujoco.MjsBody", mass: float, axial: float, size: float, e: Array, start: Array) -> None:
+def _fill(
+    piece: "mujoco.MjsBody", mass: float, axial: float, size: float, e: Array, start: Array
+) -> None:
     """Give a body the mass and inertia of a rod along e."""
     along = np.outer(e, e)
     inertia = axial * along + (axial / 2.0 + mass * size**2 / 12.0) * (np.eye(3) - along)
     piece.mass, piece.ipos, piece.iquat = mass, start + size / 2.0 * e, [1.0, 0.0, 0.0, 0.0]
     piece.ialt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
-    piece.inertia, piece.explicitinertial = [0.0] * 3, True         # otherwise MuJoCo finds two stated inertias
+    # otherwise MuJoCo finds two stated inertias
+    piece.inertia, piece.explicitinertial = [0.0] * 3, True
     piece.fullinertia = [*np.diag(inertia), *inertia[[0, 0, 1], [1, 2, 2]]]
 
 
 def _hang(piece: "mujoco.MjsBody", body: "mujoco.MjsBody", pos: Array, quat: Array) -> None:
-    """Attach a body of another specification with all bodies that it carries, and keep all names."""
+    """Attach a body of another specification with all bodies that it
+    carries, and keep all names.
+    """
     prefix = "hung "
     moved = piece.add_frame().attach_body(body, prefix, "")
     moved.pos, moved.quat, moved.alt.type = pos, quat, mujoco.mjtOrientation.mjORIENTATION_QUAT

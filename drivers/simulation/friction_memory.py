@@ -1,13 +1,14 @@
-r"""Dry friction of a simulated joint with a memory: bristles (LuGre) or parallel elastic-slip elements (Maxwell slip).
+r"""Dry friction of a simulated joint with a memory: bristles (LuGre) or parallel
+elastic-slip elements (Maxwell slip).
 
-Memory replaces MuJoCo's dry friction of its joint. Its torque acts implicitly: each step dt uses the tangent of the torque F that
-a speed w at the end of the step leads to,
+Memory replaces MuJoCo's dry friction of its joint. Its torque acts implicitly: each step dt uses
+the tangent of the torque F that a speed w at the end of the step leads to,
 
 .. math:: F(\omega) \approx F(\omega_0) + B (\omega - \omega_0), \qquad B = F'(\omega_0),
 
-at the speed :math:`\omega_0` at the begin of the step: a torque F(w_0) at an inertia that is larger by dt B. So bristles of any
-stiffness are stable, and joints at rest neither creep nor vibrate. The state then advances by the travel of the step, without
-this approximation.
+at the speed :math:`\omega_0` at the begin of the step: a torque F(w_0) at an inertia that is larger
+by dt B. So bristles of any stiffness are stable, and joints at rest neither creep nor vibrate. The
+state then advances by the travel of the step, without this approximation.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,8 @@ class Memory(Protocol):
     torque: float
 
     def push(self, level: float, dq: float) -> tuple[float, float]:
-        """Return the torque of the next step that keeps the speed dq, and its slope over that speed [N·m, N·m·s/rad].
+        """Return the torque of the next step that keeps the speed dq, and its slope over
+        that speed [N·m, N·m·s/rad].
 
         `level` is the dry level g of the joint's law at the present speed and load [N·m].
         """
@@ -43,7 +45,8 @@ class Bristles:
 
     .. math:: \dot z = \omega - \frac{\sigma_0 |\omega|}{g} z, \qquad F = \sigma_0 z + \sigma_1 \dot z
 
-    At constant g, the deflection approaches g / sigma_0 exponentially with the travel, which is computed without error.
+    At constant g, the deflection approaches g / sigma_0 exponentially with the travel, which
+    is computed without error.
 
     Parameters
     ----------
@@ -68,8 +71,10 @@ class Bristles:
         self._level, dt = level, self._dt
         z, resting = self._after(dq)
         fading = max(0.0, 1.0 - abs(dq) * dt * self._stiffness / level) if level > 0.0 else 0.0
-        return (self._stiffness * z + self._damping * resting * dq,
-                resting * (self._stiffness * dt + self._damping * fading))
+        return (
+            self._stiffness * z + self._damping * resting * dq,
+            resting * (self._stiffness * dt + self._damping * fading),
+        )
 
     def settle(self, dq: float) -> None:
         """Advance the deflection by the step that ended with the speed dq [rad/s]."""
@@ -125,9 +130,11 @@ class SlipElements:
         self.torque = sum(self._forces)
 
     def _after(self, dq: float) -> tuple[list[float], float]:
-        """Return the torque of each element after a step with the speed dq, and the stiffness of those that stick."""
+        """Return the torque of each element after a step with the speed dq, and the
+        stiffness of those that stick.
+        """
         level, travel, forces, sticking = self._level, dq * self._dt, [], 0.0
-        for (k, share), before in zip(self._elements, self._forces):        # noqa: B905  # equal lengths, and a hot loop
+        for (k, share), before in zip(self._elements, self._forces):  # noqa: B905  # equal lengths, and a hot loop
             most, force = share * level, before + k * travel
             if force > most:
                 force = most
@@ -152,13 +159,16 @@ class Memories:
 
     def __init__(self, joints: Sequence[JointTruth], dt: float) -> None:
         self._n, self._dt = len(joints), dt
-        self._of = {j: _memory(joint, dt) for j, joint in enumerate(joints) if joint.memory is not None}
+        self._of = {
+            j: _memory(joint, dt) for j, joint in enumerate(joints) if joint.memory is not None
+        }
 
     def __bool__(self) -> bool:
         return bool(self._of)
 
     def push(self, levels: list[float], speeds: list[float]) -> tuple[list[float], list[float]]:
-        """Return torque and additional inertia of each joint in the next step [N·m, kg·m²]; zero without memory.
+        """Return torque and additional inertia of each joint in the next step [N·m,
+        kg·m²]; zero without memory.
 
         Levels of joints with a memory become zero in place.
         """

@@ -1,10 +1,12 @@
-"""The MuJoCo model of the simulated arm with its true properties, and the places of drives and springs in it.
+"""The MuJoCo model of the simulated arm with its true properties, and the places of
+drives and springs in it.
 
-An elastic joint consists of two coaxial joints of one body. The first is the drive, with rotor inertia, friction, velocity loop
-and encoder. The second is the deflection of the spring, with stiffness and damping. With the drive at th and the link at q, these
-are Spong's equations, B ddth + tau_f + K (th - q) + D (dth - dq) = u, and the spring's torque drives the link (Spong, J. Dyn.
-Syst. Meas. Control 109 (1987) 310; joint flexibility of P3). A flexible link (`flexible_links`) is a chain of pieces with elastic
-hinges: springs without drives.
+An elastic joint consists of two coaxial joints of one body. The first is the drive, with rotor
+inertia, friction, velocity loop and encoder. The second is the deflection of the spring, with
+stiffness and damping. With the drive at th and the link at q, these are Spong's equations, B ddth +
+tau_f + K (th - q) + D (dth - dq) = u, and the spring's torque drives the link (Spong, J. Dyn. Syst.
+Meas. Control 109 (1987) 310; joint flexibility of P3). A flexible link (`flexible_links`) is a
+chain of pieces with elastic hinges: springs without drives.
 """
 
 import logging
@@ -31,8 +33,9 @@ from stribeck.ident.model.files.urdf_mjcf import model_spec
 from stribeck.ident.model.mechanism import Mechanism
 
 _log = logging.getLogger(__name__)
-_LIGHT = 1e-4            # inertia of joints that carry no mass, over the chain's mass (if they turn: times its mean length²)
-_SETTLING = 200            # iterations in which the springs must reach equilibrium under gravity
+# inertia of joints that carry no mass, over the chain's mass (if they turn: times its mean length²)
+_LIGHT = 1e-4
+_SETTLING = 200  # iterations in which the springs must reach equilibrium under gravity
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,11 @@ class Axes:
         return cls(drives, none, none, 0)
 
     def link(self, values: Array) -> Array:
-        """Return positions or velocities of the links, shape (n,): values of the drives plus deflections of their springs."""
+        """Return positions or velocities of the links, shape (n,): values of the drives plus
+        deflections of their springs.
+        """
         out = values[self.drives].copy()
-        out[self.owner[:self.behind]] += values[self.springs[:self.behind]]
+        out[self.owner[: self.behind]] += values[self.springs[: self.behind]]
         return out
 
 
@@ -109,10 +114,13 @@ class PhysicsModel:
     link_tendons: NDArray[np.int_] = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     def inertia(self, data: "mujoco.MjData") -> Array:
-        """Return the mass matrix of all degrees of freedom, or of the drives of a closed chain; call after `stand`."""
+        """Return the mass matrix of all degrees of freedom, or of the drives of a closed
+        chain; call after `stand`.
+        """
         model = self.model
         M = np.zeros((model.nv, model.nv))
-        for column, unit in zip(M, np.eye(model.nv), strict=True):      # arguments of mj_fullM differ between versions
+        # arguments of mj_fullM differ between versions
+        for column, unit in zip(M, np.eye(model.nv), strict=True):
             mujoco.mj_mulM(model, data, column, unit)
         if self.loops is None:
             return M
@@ -120,11 +128,19 @@ class PhysicsModel:
         return np.asarray(moves.T @ M @ moves)
 
     def held(self, data: "mujoco.MjData") -> Array:
-        """Return the drive torques that hold the arm in its posture, shape (n,); call after `stand` and ``mj_fwdVelocity``."""
-        return np.asarray(data.qfrc_bias[self.axes.drives] if self.loops is None else self.loops.moves(data).T @ data.qfrc_bias)
+        """Return the drive torques that hold the arm in its posture, shape (n,); call after
+        `stand` and ``mj_fwdVelocity``.
+        """
+        return np.asarray(
+            data.qfrc_bias[self.axes.drives]
+            if self.loops is None
+            else self.loops.moves(data).T @ data.qfrc_bias
+        )
 
     def stand(self, data: "mujoco.MjData", q: Array) -> None:
-        """Put the drives at q, shape (n,), at rest, close the loops, and deflect the springs by the weight of the links."""
+        """Put the drives at q, shape (n,), at rest, close the loops, and deflect the springs
+        by the weight of the links.
+        """
         model, axes = self.model, self.axes
         if self.loops is not None:
             self.loops.close(data, q)
@@ -136,66 +152,130 @@ class PhysicsModel:
             mujoco.mj_fwdVelocity(model, data)
             if self.gaps:
                 self.gaps.lean(model, data)
-            missing = (data.qfrc_passive - data.qfrc_bias)[axes.springs] / model.jnt_stiffness[axes.springs]
+            missing = (data.qfrc_passive - data.qfrc_bias)[axes.springs] / model.jnt_stiffness[
+                axes.springs
+            ]
             if np.all(np.abs(missing) < 1e-12):
                 return
             data.qpos[axes.springs] += missing
         name, knob, value = self.spring_key(int(np.argmax(np.abs(missing))))
-        raise InputError(f"{name} is too soft to carry the arm's weight at q = {np.round(q, 3).tolist()}; "
-                         f"raise {knob} = {value:g}")
+        raise InputError(
+            f"{name} is too soft to carry the arm's weight at q = {np.round(q, 3).tolist()}; "
+            f"raise {knob} = {value:g}"
+        )
 
     def spring_key(self, spring: int) -> tuple[str, str, float]:
-        """Return the words for the part with this spring, and key and value of its stiffness in the arm file."""
-        name, joint = self.names[self.axes.owner[spring]], self.truth.joints[self.axes.owner[spring]]
+        """Return the words for the part with this spring, and key and value of its
+        stiffness in the arm file.
+        """
+        name, joint = (
+            self.names[self.axes.owner[spring]],
+            self.truth.joints[self.axes.owner[spring]],
+        )
         if spring < self.axes.behind:
-            return f"the joint {name}", f"simulation.joints.{name}.stiffness", float(joint.stiffness or 0.0)
+            return (
+                f"the joint {name}",
+                f"simulation.joints.{name}.stiffness",
+                float(joint.stiffness or 0.0),
+            )
         stiffness = joint.flexible_link.bending_stiffness if joint.flexible_link else 0.0
-        return f"the link of {name}", f"simulation.joints.{name}.flexible_link.bending_stiffness", stiffness
+        return (
+            f"the link of {name}",
+            f"simulation.joints.{name}.flexible_link.bending_stiffness",
+            stiffness,
+        )
 
 
 def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
-    """Return the model of the arm with its true properties: tool, payload, mass error, rotors, springs, dry friction."""
-    mujoco.set_mju_user_warning(_log.warning)        # otherwise MuJoCo writes a file into the working directory
+    """Return the model of the arm with its true properties: tool, payload, mass error,
+    rotors, springs, dry friction.
+    """
+    # otherwise MuJoCo writes a file into the working directory
+    mujoco.set_mju_user_warning(_log.warning)
     mechanism = load_mechanism(arm)
     if truth.passive and mechanism.chain is None:
-        raise InputError(f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is not a closed chain; every "
-                         "joint has a drive, and its friction belongs in simulation.joints")
+        raise InputError(
+            f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is not a "
+            "closed chain; every "
+            "joint has a drive, and its friction belongs in simulation.joints"
+        )
     if mechanism.chain is not None:
         return _closed_model(arm, mechanism.chain.whole, names, truth)
     of_mechanism = arm.model.suffix.lower() == ".toml"
-    spec = closed_spec(load_mechanism(replace(arm, tool=Tool()))) if of_mechanism else model_spec(arm.model)
+    spec = (
+        closed_spec(load_mechanism(replace(arm, tool=Tool())))
+        if of_mechanism
+        else model_spec(arm.model)
+    )
     hold_followers(spec)
     link = last_link(spec)
     add_point_mass(link, arm.tool.mass, arm.tool.com)
     add_point_mass(link, truth.payload.mass, truth.payload.com)
     spec.option.gravity = list(arm.gravity)
-    for part in (*spec.actuators, *spec.sensors, *spec.tendons, *spec.keys, *spec.excludes, *spec.pairs):
-        spec.delete(part)                            # actuators of an MJCF would drive the arm too
-    beams = {j: make_flexible(spec, names[j], joint.flexible_link, f"{arm.path}: simulation.joints.{names[j]}.flexible_link")
-             for j, joint in enumerate(truth.joints) if joint.flexible_link is not None}
+    for part in (
+        *spec.actuators,
+        *spec.sensors,
+        *spec.tendons,
+        *spec.keys,
+        *spec.excludes,
+        *spec.pairs,
+    ):
+        spec.delete(part)  # actuators of an MJCF would drive the arm too
+    beams = {
+        j: make_flexible(
+            spec,
+            names[j],
+            joint.flexible_link,
+            f"{arm.path}: simulation.joints.{names[j]}.flexible_link",
+        )
+        for j, joint in enumerate(truth.joints)
+        if joint.flexible_link is not None
+    }
     for name, joint in zip(names, truth.joints, strict=True):
         drive = spec.joint(name)
         drive.armature = armature(arm, name, joint)
         if joint.stiffness is not None:
-            spring = drive.parent.add_joint(       # all values are stated, since the model's defaults are for drives
-                name=_spring(name), type=drive.type, axis=drive.axis, pos=drive.pos, ref=0.0, springref=0.0, armature=0.0,
-                frictionloss=0.0, stiffness=joint.stiffness, damping=joint.stiffness_damping)
+            # all values are stated, since the model's defaults are for drives
+            spring = drive.parent.add_joint(
+                name=_spring(name),
+                type=drive.type,
+                axis=drive.axis,
+                pos=drive.pos,
+                ref=0.0,
+                springref=0.0,
+                armature=0.0,
+                frictionloss=0.0,
+                stiffness=joint.stiffness,
+                damping=joint.stiffness_damping,
+            )
             if drive.frame is not None:
                 spring.set_frame(drive.frame)
             if joint.link_friction:
-                rubbing = spec.add_tendon(name=_rubbing(name), frictionloss=joint.link_friction, solimp_friction=SOLIMP)
+                rubbing = spec.add_tendon(
+                    name=_rubbing(name), frictionloss=joint.link_friction, solimp_friction=SOLIMP
+                )
                 rubbing.wrap_joint(name, 1.0)
                 rubbing.wrap_joint(_spring(name), 1.0)
     add_tendons(spec, arm.transmission_of(names))
     model, motors = _as_it_is(spec, truth, arm, names)
     axes = _axes(model, names, truth, beams)
-    gaps = gaps_of(model, truth, axes.springs[:axes.behind], axes.owner[:axes.behind])
-    tendons = np.array([model.tendon(_rubbing(name)).id for name, joint in zip(names, truth.joints, strict=True)
-                        if joint.link_friction], dtype=int)
-    return PhysicsModel(model, axes, beams, names, truth, motors, gaps=gaps or None, link_tendons=tendons)
+    gaps = gaps_of(model, truth, axes.springs[: axes.behind], axes.owner[: axes.behind])
+    tendons = np.array(
+        [
+            model.tendon(_rubbing(name)).id
+            for name, joint in zip(names, truth.joints, strict=True)
+            if joint.link_friction
+        ],
+        dtype=int,
+    )
+    return PhysicsModel(
+        model, axes, beams, names, truth, motors, gaps=gaps or None, link_tendons=tendons
+    )
 
 
-def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
+def _closed_model(
+    arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth: Truth
+) -> PhysicsModel:
     """Return the model of a closed chain, in which only some joints have drives.
 
     Joints that carry no mass get a small inertia, without which MuJoCo cannot move them.
@@ -210,7 +290,10 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
         spec.delete(motor)
     for name in truth.passive:
         if name not in (single := single_joints(whole)):
-            raise InputError(f"{arm.path}: simulation.passive: {unknown_name('joint of one axis without a drive', name, single)}")
+            raise InputError(
+                f"{arm.path}: simulation.passive: "
+                f"{unknown_name('joint of one axis without a drive', name, single)}"
+            )
     for joint, name in enumerate(whole.names):
         if not (whole.carries[joint] * whole.mass).any():
             arm_length = 1.0 if whole.prismatic[joint] else length_of(whole)
@@ -218,12 +301,20 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
     for name, joint_truth in zip(names, truth.joints, strict=True):
         for knob in ("stiffness", "flexible_link"):
             if getattr(joint_truth, knob) is not None:
-                raise InputError(f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of closed chains are "
-                                 "not simulated; leave this key out")
-        spec.joint(name).armature = max(armature(arm, name, joint_truth), float(spec.joint(name).armature))
+                raise InputError(
+                    f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of "
+                    "closed chains are "
+                    "not simulated; leave this key out"
+                )
+        spec.joint(name).armature = max(
+            armature(arm, name, joint_truth), float(spec.joint(name).armature)
+        )
     if truth.payload.mass > 0.0:
-        raise InputError(f"{arm.path}: simulation.payload needs an open chain, whose last link carries it; add the mass to a "
-                         "link of the mechanism, or use mass_error")
+        raise InputError(
+            f"{arm.path}: simulation.payload needs an open chain, whose last link carries it; add "
+            "the mass to a "
+            "link of the mechanism, or use mass_error"
+        )
     spec.option.gravity = list(arm.gravity)
     spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     model, motors = _as_it_is(spec, truth, arm, names)
@@ -234,18 +325,23 @@ def _closed_model(arm: ArmFile, whole: Mechanism, names: tuple[str, ...], truth:
     return PhysicsModel(model, Axes.rigid(drives), {}, names, truth, motors, loops, passive)
 
 
-def _as_it_is(spec: "mujoco.MjSpec", truth: Truth, arm: ArmFile,
-              names: tuple[str, ...]) -> tuple["mujoco.MjModel", SharedMotors]:
-    """Return the compiled model with the arm's true masses and stiff dry friction, and the motors that move several joints."""
+def _as_it_is(
+    spec: "mujoco.MjSpec", truth: Truth, arm: ArmFile, names: tuple[str, ...]
+) -> tuple["mujoco.MjModel", SharedMotors]:
+    """Return the compiled model with the arm's true masses and stiff dry friction, and the motors
+    that move several joints.
+    """
     model = spec.compile()
     motors = shared_motors(model, arm, names, truth)
     model.body_mass[:] *= 1.0 + truth.mass_error
     model.body_inertia[:] *= 1.0 + truth.mass_error
     model.jnt_limited[:] = 0
     model.dof_solimp[:] = SOLIMP
-    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER        # evaluates damping at the end of a step; overrides the file
+    # evaluates damping at the end of a step; overrides the file
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
     model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
-    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET      # a simulation that diverges reports nan instead
+    # a simulation that diverges reports nan instead
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model, motors
 
@@ -260,8 +356,19 @@ def _rubbing(joint: str) -> str:
     return f"{joint} link friction"
 
 
-def _axes(model: "mujoco.MjModel", names: tuple[str, ...], truth: Truth, beams: dict[int, Beam]) -> Axes:
+def _axes(
+    model: "mujoco.MjModel", names: tuple[str, ...], truth: Truth, beams: dict[int, Beam]
+) -> Axes:
     elastic = np.flatnonzero(np.isfinite(truth.column("stiffness")))
-    springs = {_spring(names[j]): int(j) for j in elastic} | {hinge: j for j, beam in beams.items() for hinge in beam.hinges}
-    drives, places = (np.array([model.joint(name).id for name in which], dtype=int) for which in (names, springs))
-    return Axes(drives if springs else slice(None), places, np.array(list(springs.values()), dtype=int), len(elastic))
+    springs = {_spring(names[j]): int(j) for j in elastic} | {
+        hinge: j for j, beam in beams.items() for hinge in beam.hinges
+    }
+    drives, places = (
+        np.array([model.joint(name).id for name in which], dtype=int) for which in (names, springs)
+    )
+    return Axes(
+        drives if springs else slice(None),
+        places,
+        np.array(list(springs.values()), dtype=int),
+        len(elastic),
+    )

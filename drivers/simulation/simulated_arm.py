@@ -1,4 +1,6 @@
-"""The simulated arm behind the `Arm` interface: MuJoCo physics with joint friction, a velocity loop and an imperfect drive."""
+"""The simulated arm behind the `Arm` interface: MuJoCo physics with joint friction, a velocity
+loop and an imperfect drive.
+"""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -21,7 +23,8 @@ from stribeck.ident.arm.arm_file import ArmFile, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 
-_PHYSICS_RATE = 1000.0     # Hz; least rate at which friction and velocity loops are computed; springs may need more
+# Hz; least rate at which friction and velocity loops are computed; springs may need more
+_PHYSICS_RATE = 1000.0
 
 
 class SimulatedArm:
@@ -50,16 +53,23 @@ class SimulatedArm:
         self.rate = arm.driver.rate
         self.limits = arm.limits(mechanism)
         self.truth = read_truth(arm, self.names)
-        self.resolution = Resolution(np.zeros(mechanism.n), self.truth.column("encoder_step"),
-                                     self.truth.column("torque_step"))
+        self.resolution = Resolution(
+            np.zeros(mechanism.n),
+            self.truth.column("encoder_step"),
+            self.truth.column("torque_step"),
+        )
         rng = np.random.default_rng(self.truth.seed if seed is None else seed)
         self._physics = physics_model(arm, self.names, self.truth)
         self._data = mujoco.MjData(self._physics.model)
         self._stand_at_home(arm, arm.home(mechanism))
         substeps = max(1, round(_PHYSICS_RATE / self.rate))
-        tuning = tune(self._physics, self._data, self.limits, 1.0 / (self.rate * substeps), arm.path)
+        tuning = tune(
+            self._physics, self._data, self.limits, 1.0 / (self.rate * substeps), arm.path
+        )
         substeps = max(substeps, int(np.ceil(tuning.rate / self.rate)))
-        self._loop = PhysicsLoop(self._physics, self._data, tuning, self.rate, substeps, self.limits, rng)
+        self._loop = PhysicsLoop(
+            self._physics, self._data, tuning, self.rate, substeps, self.limits, rng
+        )
         self._reading = DriveReading(self.truth, self.rate, rng)
         self._reason: str | None = "it has not been enabled"
 
@@ -67,13 +77,20 @@ class SimulatedArm:
         try:
             self._physics.stand(self._data, home)
         except DriverError as error:
-            raise InputError(f"{arm.path}: the home posture (workspace.home, else all zero) is out of reach: {error}") from error
+            raise InputError(
+                f"{arm.path}: the home posture (workspace.home, else all zero) is out of reach: "
+                f"{error}"
+            ) from error
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.stop("disconnected")
 
     def enable(self) -> None:
@@ -94,8 +111,13 @@ class SimulatedArm:
         loop.take_torques(command)
         loop.begin_strokes(command.velocity)
         loop.advance(command.velocity)
-        return self._reading.measure(data.qpos[drives], data.qvel[drives], loop.reported_torque(), loop.temperature(),
-                                     self._physics.axes.link(data.qpos))
+        return self._reading.measure(
+            data.qpos[drives],
+            data.qvel[drives],
+            loop.reported_torque(),
+            loop.temperature(),
+            self._physics.axes.link(data.qpos),
+        )
 
     @property
     def standing(self) -> bool:
@@ -108,13 +130,19 @@ class SimulatedArm:
         self._reading.skip(cycles)
 
     def hand_over(self, joint: int) -> None:
-        """Prepare a joint in torque mode for velocity mode without a jump of torque, as when a brake closes."""
+        """Prepare a joint in torque mode for velocity mode without a jump of
+        torque, as when a brake closes.
+        """
         loop = self._loop.loops[joint]
         loop.integral = loop.integral if loop.told is None else loop.told
 
     def allow(self, torque: Sequence[float]) -> None:
-        """Set the torque that each drive may give from now on [N·m or N]; the drive's own limit still holds."""
-        for loop, most, peak in zip(self._loop.loops, torque, self.limits.torque.tolist(), strict=True):
+        """Set the torque that each drive may give from now on [N·m or N]; the
+        drive's own limit still holds.
+        """
+        for loop, most, peak in zip(
+            self._loop.loops, torque, self.limits.torque.tolist(), strict=True
+        ):
             loop.torque_limit = most if not most > peak else peak
 
     def stop(self, reason: str) -> None:
@@ -131,40 +159,55 @@ class SimulatedArm:
         self._reason = reason
 
     def friction(self, q: ArrayLike, dq: ArrayLike, temperature: ArrayLike | None = None) -> Array:
-        """Return the true friction in the drive's torque units at given states, shape (N, n), for judging estimates.
+        """Return the true friction in the drive's torque units at given states, shape (N,
+        n), for judging estimates.
 
-        Scatter, ripple and warm-up are left out; loads are those of motion at constant speed. Joints that friction heats have the
-        given temperature, shape () or (n,) [°C]; by default the one at which their parameters hold.
+        Scatter, ripple and warm-up are left out; loads are those of motion at constant speed.
+        Joints that friction heats have the given temperature, shape () or (n,) [°C]; by default the
+        one at which their parameters hold.
         """
-        q, dq = np.atleast_2d(np.asarray(q, dtype=float)), np.atleast_2d(np.asarray(dq, dtype=float))
+        q, dq = (
+            np.atleast_2d(np.asarray(q, dtype=float)),
+            np.atleast_2d(np.asarray(dq, dtype=float)),
+        )
         load, transmitted = self._weigh(q, dq)
         warm = None if temperature is None else np.asarray(temperature, dtype=float)
-        return np.asarray(self.truth.friction(dq, load, transmitted, warm) * self.truth.column("torque_scale"))
+        return np.asarray(
+            self.truth.friction(dq, load, transmitted, warm) * self.truth.column("torque_scale")
+        )
 
     def loads(self, q: ArrayLike, dq: ArrayLike | None = None) -> Array:
-        """Return the true load of each joint at rest or at constant speeds, of the kind in its truth, shape (N, n)."""
+        """Return the true load of each joint at rest or at constant speeds, of the kind
+        in its truth, shape (N, n).
+        """
         return self._weigh(q, dq)[0]
 
     def _weigh(self, q: ArrayLike, dq: ArrayLike | None = None) -> tuple[Array, Array]:
         """Return loads and signed transmitted torques, each shape (N, n)."""
         q = np.atleast_2d(np.asarray(q, dtype=float))
         scales, rates = Scales(self._physics), np.zeros_like(q) if dq is None else np.atleast_2d(dq)
-        load, transmitted = np.array([scales(*state) for state in zip(q, rates, strict=True)]).swapaxes(0, 1)
+        load, transmitted = np.array(
+            [scales(*state) for state in zip(q, rates, strict=True)]
+        ).swapaxes(0, 1)
         return load, transmitted
 
     def temperature(self) -> Array:
-        """Return the true temperature of each joint that friction heats, shape (n,) [°C]; nan for other joints."""
+        """Return the true temperature of each joint that friction heats, shape (n,)
+        [°C]; nan for other joints.
+        """
         return self._loop.temperature()
 
     def memory_torque(self) -> Array:
-        """Return the true dry friction that bristles or elements of each joint exert now, shape (n,) [N·m].
+        """Return the true dry friction that bristles or elements of each joint
+        exert now, shape (n,) [N·m].
 
         Joints without a memory have nan. Viscous friction is left out.
         """
         return self._loop.memory_torque()
 
     def links(self) -> tuple[Array, Array]:
-        """Return true position and velocity of the links at their joints, each shape (n,) [rad, rad/s].
+        """Return true position and velocity of the links at their joints,
+        each shape (n,) [rad, rad/s].
 
         For rigid joints these are the values of the drives.
         """
@@ -172,7 +215,9 @@ class SimulatedArm:
         return axes.link(self._data.qpos), axes.link(self._data.qvel)
 
     def bending(self) -> Array:
-        """Return the deflection of each link's tip from a rigid link, shape (n, 3), in base axes [m]."""
+        """Return the deflection of each link's tip from a rigid link, shape
+        (n, 3), in base axes [m].
+        """
         out = np.zeros((len(self.names), 3))
         if self._physics.beams:
             mujoco.mj_kinematics(self._physics.model, self._data)
@@ -182,8 +227,13 @@ class SimulatedArm:
 
 
 def _refuse_drive_side(arm: ArmFile) -> None:
-    """Refuse direction and zero_offset: a simulated drive has the model's sign and zero, and these keys would be ignored."""
+    """Refuse direction and zero_offset: a simulated drive has the model's sign and zero, and
+    these keys would be ignored.
+    """
     for name, joint in arm.joints.items():
         if joint.direction != 1 or joint.zero_offset != 0.0:
-            raise InputError(f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; a simulated drive has "
-                             "the model's direction and zero. Leave these keys out")
+            raise InputError(
+                f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; a "
+                "simulated drive has "
+                "the model's direction and zero. Leave these keys out"
+            )

@@ -1,6 +1,7 @@
 """The velocity loop and the friction of a simulated joint, computed between physics steps.
 
-Values are plain floats, with one object per joint: for a handful of joints this is faster than arrays.
+Values are plain floats, with one object per joint: for a handful of joints
+this is faster than arrays.
 """
 
 from dataclasses import dataclass
@@ -9,13 +10,15 @@ from math import exp, isfinite, nan, pi, sin
 from stribeck.drivers.simulation.friction_heat import HeatedBody
 from stribeck.drivers.simulation.truth import JointTruth, gear_loss
 
-STANDSTILL = 1e-4         # rad/s below which a joint counts as at rest
-_FAR = 1e6                 # limit of speed over Stribeck velocity: the Stribeck part is zero there, and a power could overflow
+STANDSTILL = 1e-4  # rad/s below which a joint counts as at rest
+# limit of speed over Stribeck velocity: the Stribeck part is zero there, and a power could overflow
+_FAR = 1e6
 
 
 @dataclass(slots=True)
 class VelocityLoop:
-    """A PI velocity controller with an acceleration limit on its set-point and a torque limit on its output.
+    """A PI velocity controller with an acceleration limit on its set-point and a
+    torque limit on its output.
 
     Attributes
     ----------
@@ -42,21 +45,27 @@ class VelocityLoop:
     def torque(self, target: float, dq: float) -> float:
         """Return the torque for the next step [N·m]."""
         change, limit = target - self.setpoint, self.torque_limit
-        self.setpoint += self.ramp if change > self.ramp else -self.ramp if change < -self.ramp else change
+        self.setpoint += (
+            self.ramp if change > self.ramp else -self.ramp if change < -self.ramp else change
+        )
         error = self.setpoint - dq
         integral = self.integral + self.ki * error
-        self.integral = integral = limit if integral > limit else -limit if integral < -limit else integral
+        self.integral = integral = (
+            limit if integral > limit else -limit if integral < -limit else integral
+        )
         torque = self.kp * error + integral if self.told is None else self.told
         return limit if torque > limit else -limit if torque < -limit else torque
 
 
 @dataclass(slots=True)
 class StiffLoop(VelocityLoop):
-    """The same controller with the velocity at the end of a step (implicit); stable for any stiffness.
+    """The same controller with the velocity at the end of a step (implicit);
+    stable for any stiffness.
 
-    A real drive computes its loop many times during such a step. The torque kp (w - dq) at the end of a step dt equals the torque
-    at the begin of the step acting on an inertia that is larger by dt kp. `push` returns both for the physics step, so that
-    friction acts as it would in short steps. `settle` returns the torque that resulted.
+    A real drive computes its loop many times during such a step. The torque kp (w - dq) at the end
+    of a step dt equals the torque at the begin of the step acting on an inertia that is larger by
+    dt kp. `push` returns both for the physics step, so that friction acts as it would in short
+    steps. `settle` returns the torque that resulted.
 
     Attributes
     ----------
@@ -70,11 +79,17 @@ class StiffLoop(VelocityLoop):
     yielding: float = 1.0
 
     def push(self, target: float, dq: float) -> tuple[float, float]:
-        """Return the torque at the begin of the next step, and the additional inertia for this step [N·m, kg·m²]."""
+        """Return the torque at the begin of the next step, and the additional inertia
+        for this step [N·m, kg·m²].
+        """
         change, limit = target - self.setpoint, self.torque_limit
-        self.setpoint += self.ramp if change > self.ramp else -self.ramp if change < -self.ramp else change
+        self.setpoint += (
+            self.ramp if change > self.ramp else -self.ramp if change < -self.ramp else change
+        )
         if self.told is not None:
-            return (limit if self.told > limit else -limit if self.told < -limit else self.told), 0.0
+            return (
+                limit if self.told > limit else -limit if self.told < -limit else self.told
+            ), 0.0
         expected = self.kp * (self.setpoint - dq) * self.yielding
         most, least = limit - self.integral, -limit - self.integral
         expected = most if expected > most else least if expected < least else expected
@@ -89,7 +104,8 @@ class StiffLoop(VelocityLoop):
 
 
 class Friction:
-    """True friction of one joint, with ripple, warm-up, growth of static friction at rest and scatter between strokes.
+    """True friction of one joint, with ripple, warm-up, growth of static friction at rest
+    and scatter between strokes.
 
     Parameters
     ----------
@@ -108,8 +124,20 @@ class Friction:
         The body that friction heats, if its temperature changes friction.
     """
 
-    __slots__ = ("_breakaway", "_breakaway_time", "_coulomb", "_drop", "_dt", "_exponent", "_phase", "_rest", "_slowness",
-                 "_truth", "body", "stroke")
+    __slots__ = (
+        "_breakaway",
+        "_breakaway_time",
+        "_coulomb",
+        "_drop",
+        "_dt",
+        "_exponent",
+        "_phase",
+        "_rest",
+        "_slowness",
+        "_truth",
+        "body",
+        "stroke",
+    )
 
     def __init__(self, truth: JointTruth, phase: float, dt: float) -> None:
         self.stroke = 1.0
@@ -120,14 +148,17 @@ class Friction:
         self.body = None if truth.heat is None else HeatedBody.cold(truth.heat)
 
     def settle(self, time: float, q: float, dq: float, load: float, transmitted: float) -> float:
-        """Set the friction level for load, temperature and position of this cycle; return its damping [N·m·s/rad]."""
+        """Set the friction level for load, temperature and position of this cycle;
+        return its damping [N·m·s/rad].
+        """
         truth, level = self._truth, self.stroke
         if truth.warm_up:
             level *= 1.0 + truth.warm_up * exp(-time / truth.warm_up_time)
         damping = truth.viscous * level
         if truth.ripple:
             place = 2.0 * pi / truth.ripple_period * q + self._phase
-            level *= 1.0 + truth.ripple * (sin(place) if isfinite(place) else nan)      # nan if the simulation diverged
+            # nan if the simulation diverged
+            level *= 1.0 + truth.ripple * (sin(place) if isfinite(place) else nan)
         coulomb = (truth.coulomb + truth.coulomb_coefficient * load) * level
         static = (truth.static + truth.static_coefficient * load) * level
         self._coulomb, self._drop = coulomb, static - coulomb
@@ -159,4 +190,6 @@ class Friction:
         if not self._drop:
             return self._coulomb
         speed = abs(dq) * self._slowness
-        return self._coulomb + self._drop * exp(-speed * speed if self._exponent == 2.0 else -min(speed, _FAR) ** self._exponent)
+        return self._coulomb + self._drop * exp(
+            -speed * speed if self._exponent == 2.0 else -(min(speed, _FAR) ** self._exponent)
+        )

@@ -1,6 +1,8 @@
-"""Motors of the simulated arm that move several joints, as MuJoCo tendons with the motor's rotor inertia and friction.
+"""Motors of the simulated arm that move several joints, as MuJoCo tendons with the motor's
+rotor inertia and friction.
 
-The length of a fixed tendon is the travel of the motor. Its dry friction, damping and armature act on every joint that it spans.
+The length of a fixed tendon is the travel of the motor. Its dry friction, damping and armature act
+on every joint that it spans.
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,8 @@ from stribeck.drivers.simulation.truth import Truth, armature
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.model.transmission import Transmission
 
-_SOLIMP = 0.9999, 0.9999, 0.001, 0.5, 2.0       # as stiff as for joints: friction keeps its level and sticks at rest
+# as stiff as for joints: friction keeps its level and sticks at rest
+_SOLIMP = 0.9999, 0.9999, 0.001, 0.5, 2.0
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,13 @@ def add_tendons(spec: "mujoco.MjSpec", transmission: Transmission | None) -> Non
             tendon.wrap_joint(transmission.names[joint], transmission.ratios[motor, joint])
 
 
-def shared_motors(model: "mujoco.MjModel", arm: ArmFile, names: tuple[str, ...], truth: Truth) -> SharedMotors:
+def shared_motors(
+    model: "mujoco.MjModel", arm: ArmFile, names: tuple[str, ...], truth: Truth
+) -> SharedMotors:
     """Return the motors of a compiled model.
 
-    Their rotor inertia moves from the joint to the tendon, and their friction gets the stiffness of joint friction.
+    Their rotor inertia moves from the joint to the tendon, and their friction gets the
+    stiffness of joint friction.
     """
     transmission = arm.transmission_of(names)
     if transmission is None:

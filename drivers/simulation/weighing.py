@@ -1,4 +1,6 @@
-"""True loads of the simulated arm's joints at given positions and constant speeds, from MuJoCo's reaction forces."""
+"""True loads of the simulated arm's joints at given positions and constant speeds, from
+MuJoCo's reaction forces.
+"""
 
 import copy
 
@@ -9,8 +11,8 @@ from stribeck.drivers.arm import Array
 from stribeck.drivers.simulation.physics_model import PhysicsModel
 from stribeck.drivers.simulation.reaction_loads import ReactionLoads
 
-_HELD = 1e6             # kg or kg·m²: so heavy that drives keep their speeds
-_SETTLING = 40          # steps in which the forces of loops settle
+_HELD = 1e6  # kg or kg·m²: so heavy that drives keep their speeds
+_SETTLING = 40  # steps in which the forces of loops settle
 
 
 class Scales:
@@ -30,13 +32,16 @@ class Scales:
             self._model = copy.copy(physics.model)
             self._model.dof_armature[physics.axes.drives] = _HELD
             self._model.dof_frictionloss[:] = self._model.dof_damping[:] = 0.0
-            self._model.opt.tolerance = 0.0         # next to such masses, the solver would neglect the forces of the loops
+            # next to such masses, the solver would neglect the forces of the loops
+            self._model.opt.tolerance = 0.0
             self._model.eq_solref[:] = [2.0 * self._model.opt.timestep, 1.0]
         self._data = mujoco.MjData(self._model)
         self._loads = ReactionLoads(self._model, physics.truth.joints, physics.axes)
 
     def __call__(self, q: Array, rate: Array | None = None) -> tuple[list[float], list[float]]:
-        """Return load and signed transmitted torque of each joint at positions q and speeds `rate` of the drives, shape (n,)."""
+        """Return load and signed transmitted torque of each joint at positions q and speeds `rate`
+        of the drives, shape (n,).
+        """
         data, model, drives = self._data, self._model, self._physics.axes.drives
         speeds = np.zeros(len(q)) if rate is None else rate
         if (loops := self._physics.loops) is None:

@@ -11,14 +11,18 @@ from stribeck.drivers.wire.axis import Axis
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
 # Each threshold is for joints that turn; slides have a tenth of it, in m.
-_RAMPED = 0.005             # rad/s below which a joint is at rest after a ramp, or two velocity steps if that is more
-_HELD = 0.02                # rad/s up to which a drive holds its joint, or four velocity steps if that is more
-_BRAKED = 0.002             # rad within which a brake holds its joint, or two position steps if that is more
+# rad/s below which a joint is at rest after a ramp, or two velocity steps if that is more
+_RAMPED = 0.005
+# rad/s up to which a drive holds its joint, or four velocity steps if that is more
+_HELD = 0.02
+# rad within which a brake holds its joint, or two position steps if that is more
+_BRAKED = 0.002
 
 
 @dataclass(frozen=True)
 class AtRest:
-    """Largest motion with which a joint counts as at rest, for three ways of stopping it; each shape (n,).
+    """Largest motion with which a joint counts as at rest, for three ways of
+    stopping it; each shape (n,).
 
     Attributes
     ----------
@@ -38,11 +42,20 @@ class AtRest:
     def of(cls, joints: Sequence[DrivenJoint], resolution: Resolution) -> Self:
         """Return the thresholds for these joints, whose drives have this resolution."""
         small = np.array([joint.small for joint in joints])
-        return cls(np.maximum(_RAMPED * small, 2.0 * resolution.velocity_step),
-                   np.maximum(_HELD * small, 4.0 * resolution.velocity_step),
-                   np.maximum(_BRAKED * small, 2.0 * resolution.position_step))
+        return cls(
+            np.maximum(_RAMPED * small, 2.0 * resolution.velocity_step),
+            np.maximum(_HELD * small, 4.0 * resolution.velocity_step),
+            np.maximum(_BRAKED * small, 2.0 * resolution.position_step),
+        )
 
     def turning(self, axes: Sequence[Axis]) -> list[str]:
-        """Names of joints that still move although their drives report "held"; `axes` are all axes of the arm."""
-        return [axis.joint.name for axis, fastest in zip(axes, self.held, strict=True)
-                if axis.power == "held" and (reading := axis.reading) is not None and abs(reading.dq) > fastest]
+        """Names of joints that still move although their drives report "held";
+        `axes` are all axes of the arm.
+        """
+        return [
+            axis.joint.name
+            for axis, fastest in zip(axes, self.held, strict=True)
+            if axis.power == "held"
+            and (reading := axis.reading) is not None
+            and abs(reading.dq) > fastest
+        ]

@@ -1,7 +1,8 @@
-"""One drive on a bus: the methods that a driver for a new kind of drive implements (docs/drivers.md shows an example).
+"""One drive on a bus: the methods that a driver for a new kind of drive implements
+(docs/drivers.md shows an example).
 
-Transport (an open python-can bus or serial port) -> codec (pure functions between bytes and SI) -> `Axis` ->
-`drive_link.DriveLink`; `wired_arm.WiredArm` makes an `Arm` of a link.
+Transport (an open python-can bus or serial port) -> codec (pure functions between bytes and SI) ->
+`Axis` -> `drive_link.DriveLink`; `wired_arm.WiredArm` makes an `Arm` of a link.
 """
 
 from abc import ABC, abstractmethod
@@ -12,8 +13,9 @@ import numpy as np
 
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
-BRAKE_CLOSES = 0.1          # s from power-off until the brake holds; most brakes need less
-Power = Literal["off", "on", "held", "fault"]     # without power; follows set-points; stopped and holds by itself; needs a reset
+BRAKE_CLOSES = 0.1  # s from power-off until the brake holds; most brakes need less
+# without power; follows set-points; stopped and holds by itself; needs a reset
+Power = Literal["off", "on", "held", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class Reading:
     status : int
         The drive's own status word.
     raw, temperature : float
-        The drive's own torque count or current, and its temperature [°C]; nan for a value that the drive does not report.
+        The drive's own torque count or current, and its temperature [°C]; nan for a value that
+        the drive does not report.
     """
 
     t: float
@@ -43,7 +46,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Steps:
-    """Resolution of one axis at the joint: of velocity set-point, position and torque reading; `viscous` as in `Resolution`."""
+    """Resolution of one axis at the joint: of velocity set-point, position and torque reading;
+    `viscous` as in `Resolution`.
+    """
 
     velocity: float
     position: float
@@ -52,7 +57,8 @@ class Steps:
 
 
 class Axis(ABC):
-    """One drive. The axis prepares the data of each cycle (`command`), and its link sends them (`DriveLink.exchange`).
+    """One drive. The axis prepares the data of each cycle (`command`), and its link sends
+    them (`DriveLink.exchange`).
 
     Attributes
     ----------
@@ -67,7 +73,8 @@ class Axis(ABC):
     corrupt : int
         Number of received frames that this drive cannot have sent undamaged.
     watched : bool
-        Whether the drive has confirmed that it stops by itself when the host falls silent; `configure` sets it.
+        Whether the drive has confirmed that it stops by itself when the host falls
+        silent; `configure` sets it.
     unwatched : str
         Words for the motion of the joint after the host falls silent, if the drive has no watchdog.
     """
@@ -87,17 +94,20 @@ class Axis(ABC):
 
     @property
     def trouble(self) -> str | None:
-        """Reason why the drive is not "on", in the drive's own words; None if there is nothing to report."""
+        """Reason why the drive is not "on", in the drive's own words; None if
+        there is nothing to report.
+        """
         return None
 
     @abstractmethod
     def identity(self) -> dict[str, str]:
-        """Description of the drive for `stribeck check`: device, firmware, modes, and "holds", the limits that the drive enforces
-        by itself, as read back, at the joint. Moves nothing.
+        """Description of the drive for `stribeck check`: device, firmware, modes, and "holds", the
+        limits that the drive enforces by itself, as read back, at the joint. Moves nothing.
         """
 
     def greet(self) -> None:
-        """Send the drive any question. All axes are greeted before the first is configured. Writes nothing, moves nothing.
+        """Send the drive any question. All axes are greeted before the first is configured.
+        Writes nothing, moves nothing.
 
         Raises
         ------
@@ -107,7 +117,8 @@ class Axis(ABC):
 
     @abstractmethod
     def configure(self) -> None:
-        """Write units, limits, stop reactions and watchdog, and read each back. Moves nothing, powers nothing.
+        """Write units, limits, stop reactions and watchdog, and read each back.
+        Moves nothing, powers nothing.
 
         Raises
         ------
@@ -116,7 +127,8 @@ class Axis(ABC):
         """
 
     def refuse_company(self) -> None:
-        """Refuse a drive that follows another program; called before anything is written. Optional, for drives that can tell.
+        """Refuse a drive that follows another program; called before anything is written. Optional,
+        for drives that can tell.
 
         Raises
         ------
@@ -133,11 +145,15 @@ class Axis(ABC):
 
     @abstractmethod
     def command(self, mode: str, value: float) -> None:
-        """Keep the set-point of the next cycle; `mode` is "velocity" or "torque", `value` is in SI at the joint."""
+        """Keep the set-point of the next cycle; `mode` is "velocity" or "torque",
+        `value` is in SI at the joint.
+        """
 
     @abstractmethod
     def quick_stop(self) -> None:
-        """Ask for the drive's own quick stop. The drive then holds by itself ("held"), also if the host stops."""
+        """Ask for the drive's own quick stop. The drive then holds by itself
+        ("held"), also if the host stops.
+        """
 
     @abstractmethod
     def disable(self) -> None:

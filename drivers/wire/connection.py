@@ -1,4 +1,6 @@
-"""Connecting to the drives of a bus and leaving them: take the bus, greet all drives, configure them, release the bus."""
+"""Connecting to the drives of a bus and leaving them: take the bus, greet all drives,
+configure them, release the bus.
+"""
 
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -21,8 +23,8 @@ def take_bus(link: DriveLink, place: str, transport: Any, path: Path, undo: Exit
     link : DriveLink
         The drives.
     place : str
-        Address of the bus or port; other programs of this computer cannot take the same place meanwhile. An empty text
-        excludes no other program.
+        Address of the bus or port; other programs of this computer cannot take the same place
+        meanwhile. An empty text excludes no other program.
     transport : optional
         An open bus or port; None opens the bus or port that the link's keys name.
     path : Path
@@ -53,20 +55,25 @@ def set_up(axes: Sequence[Axis], watchdog_needed: bool) -> None:
     for axis in axes:
         axis.configure()
         if watchdog_needed and not axis.watched:
-            raise DriverError(f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the joint "
-                              f"{axis.unwatched}. To move it nevertheless, state driver.allow_no_watchdog = true")
+            raise DriverError(
+                f"the drive of {axis.joint.name} has no watchdog: if this computer hangs, the "
+                "joint "
+                f"{axis.unwatched}. To move it nevertheless, state driver.allow_no_watchdog = true"
+            )
 
 
 def _let_go(link: DriveLink) -> None:
-    """Release the bus and ignore errors. The drives have stopped or cannot be reached, and an error of an interface that failed
-    earlier would only hide the reason why the arm was stopped.
+    """Release the bus and ignore errors. The drives have stopped or cannot be reached, and an error
+    of an interface that failed earlier would only hide the reason why the arm was stopped.
     """
     with uninterrupted(), suppress(Exception):
         link.close()
 
 
 def _greet(axes: Sequence[Axis]) -> None:
-    """Greet all drives before anything is written to any of them, and name all that do not answer."""
+    """Greet all drives before anything is written to any of them, and
+    name all that do not answer.
+    """
     absent: dict[str, NoAnswer] = {}
     for axis in axes:
         try:
@@ -78,6 +85,9 @@ def _greet(axes: Sequence[Axis]) -> None:
     first = next(iter(absent.values()))
     if len(absent) == 1:
         raise first
-    who = (f"none of {len(absent)} drives answers" if len(absent) == len(axes) else
-           f"the drives of {', '.join(absent)} do not answer")
+    who = (
+        f"none of {len(absent)} drives answers"
+        if len(absent) == len(axes)
+        else f"the drives of {', '.join(absent)} do not answer"
+    )
     raise NoAnswer(f"{who}: {first}")

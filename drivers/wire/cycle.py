@@ -1,4 +1,6 @@
-"""The cycle of a bus: sends set-points and collects replies at the arm's own ticks, and keeps the clocks."""
+"""The cycle of a bus: sends set-points and collects replies at the arm's own
+ticks, and keeps the clocks.
+"""
 
 import time
 from collections.abc import Sequence
@@ -11,8 +13,8 @@ from stribeck.drivers.staleness import stale_age
 from stribeck.drivers.wire.axis import Axis
 from stribeck.drivers.wire.drive_link import DriveLink
 
-_PATIENCE = 2.0             # periods for which a cycle waits for replies
-_RECENT = 3                 # periods without any reply after which the bus itself is suspected
+_PATIENCE = 2.0  # periods for which a cycle waits for replies
+_RECENT = 3  # periods without any reply after which the bus itself is suspected
 
 
 @dataclass
@@ -40,8 +42,9 @@ class Tally:
 class Cycle:
     """Exchanges set-points for replies on the time grid of the arm's rate.
 
-    It keeps four times by `time.monotonic`: the time at which the arm was entered, which is t = 0 of samples; the time at which
-    the next cycle is due; the time of the last request for replies; and the gap between the last two requests.
+    It keeps four times by `time.monotonic`: the time at which the arm was entered, which is t = 0
+    of samples; the time at which the next cycle is due; the time of the last request for replies;
+    and the gap between the last two requests.
 
     Parameters
     ----------
@@ -71,7 +74,9 @@ class Cycle:
     # the clocks
 
     def begin(self) -> None:
-        """Start the time of samples at zero and make the first cycle due; called when the arm is entered."""
+        """Start the time of samples at zero and make the first cycle due;
+        called when the arm is entered.
+        """
         self._began = self._tick = self._asked = time.monotonic()
 
     def due_now(self) -> None:
@@ -83,7 +88,7 @@ class Cycle:
         now = time.monotonic()
         if now < self._tick:
             time.sleep(self._tick - now)
-        elif now - self._tick > self.period:        # missed periods are skipped, not sent later
+        elif now - self._tick > self.period:  # missed periods are skipped, not sent later
             self.tally.late += 1
             self._tick += int((now - self._tick) / self.period) * self.period
 
@@ -96,7 +101,9 @@ class Cycle:
         return pause > self._longest_pause
 
     def paused(self) -> bool:
-        """Whether the time since the last cycle, or between the last two cycles, was too long for the drives' watchdogs."""
+        """Whether the time since the last cycle, or between the last two cycles, was too long
+        for the drives' watchdogs.
+        """
         return self.too_long(max(self.since_asked(), self.gap))
 
     # one cycle
@@ -115,33 +122,54 @@ class Cycle:
         return self._gather()
 
     def _gather(self) -> JointSample:
-        rows = [(r.q, r.dq, r.tau, r.t - self._began, r.raw, r.temperature, r.status) if (r := axis.reading) else
-                (np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, 0) for axis in self.axes]
+        rows = [
+            (r.q, r.dq, r.tau, r.t - self._began, r.raw, r.temperature, r.status)
+            if (r := axis.reading)
+            else (np.nan, np.nan, np.nan, np.nan, np.nan, np.nan, 0)
+            for axis in self.axes
+        ]
         q, dq, tau, t_joint, raw, temperature, status = np.array(rows, dtype=float).T.copy()
         t, tally = self._asked - self._began, self.tally
         tally.cycles += 1
         tally.missed += ~(t_joint >= t)
         tally.latency.append(t_joint - t)
         del tally.latency[:-10000]
-        return JointSample(t, q, dq, tau, t_joint, None if np.isnan(temperature).all() else temperature, status.astype(np.int64),
-                           None if np.isnan(raw).all() else raw)
+        return JointSample(
+            t,
+            q,
+            dq,
+            tau,
+            t_joint,
+            None if np.isnan(temperature).all() else temperature,
+            status.astype(np.int64),
+            None if np.isnan(raw).all() else raw,
+        )
 
     # drives that do not reply
 
     def silent(self, axes: Sequence[Axis] | None = None) -> list[str]:
-        """Names of joints whose last reply was stale at the last request; None for `axes` looks at all axes.
+        """Names of joints whose last reply was stale at the last request; None for
+        `axes` looks at all axes.
 
-        The age of a reply is computed at the time of the request. Thus a pause of this computer while it waits for replies
-        does not look like silent drives.
+        The age of a reply is computed at the time of the request. Thus a pause of this computer
+        while it waits for replies does not look like silent drives.
         """
         old = self._asked - self._stale_age
-        return [axis.joint.name for axis in (self.axes if axes is None else axes) if axis.reading is None or axis.reading.t < old]
+        return [
+            axis.joint.name
+            for axis in (self.axes if axes is None else axes)
+            if axis.reading is None or axis.reading.t < old
+        ]
 
     def oldest(self) -> float:
         """Age of the oldest reply at the last request [s]."""
-        return max(self._asked - (axis.reading.t if axis.reading else self._began) for axis in self.axes)
+        return max(
+            self._asked - (axis.reading.t if axis.reading else self._began) for axis in self.axes
+        )
 
     def nobody_speaks(self) -> bool:
         """Whether none of several drives has replied in the last cycles."""
         since = self._asked - _RECENT * self.period
-        return len(self.axes) > 1 and all(axis.reading is None or axis.reading.t < since for axis in self.axes)
+        return len(self.axes) > 1 and all(
+            axis.reading is None or axis.reading.t < since for axis in self.axes
+        )

@@ -25,8 +25,8 @@ class DriveLink(ABC):
     knows_coupling : bool
         Whether the axes may be motors that move several joints.
     error_frames : int
-        Number of error frames on the bus so far. They indicate wrong wiring, termination or bit rate, or a member that was
-        disconnected while it sent.
+        Number of error frames on the bus so far. They indicate wrong wiring, termination or bit
+        rate, or a member that was disconnected while it sent.
     """
 
     keys: ClassVar[type[LinkKeys]] = LinkKeys
@@ -44,14 +44,18 @@ class DriveLink(ABC):
 
     @abstractmethod
     def __init__(self, joints: tuple[DrivenJoint, ...], keys: Any, drives: tuple[Any, ...]) -> None:
-        """Make the axes; `keys` are the checked keys of ``[driver]``, `drives` the checked keys of each joint's drive."""
+        """Make the axes; `keys` are the checked keys of ``[driver]``, `drives` the checked
+        keys of each joint's drive.
+        """
 
     @abstractmethod
     def open(self, transport: Any = None) -> None:
         """Take an open transport, or open the bus or port that the keys name."""
 
     def start(self) -> None:
-        """Make configured drives ready for `exchange`; called before each enabling, moves nothing."""
+        """Make configured drives ready for `exchange`; called before
+        each enabling, moves nothing.
+        """
         return
 
     @abstractmethod
@@ -60,10 +64,12 @@ class DriveLink(ABC):
 
     @abstractmethod
     def exchange(self, deadline: float) -> float:
-        """Run one cycle: send the set-point of every axis and the sign of life, ask for replies, and wait for them.
+        """Run one cycle: send the set-point of every axis and the sign of life, ask for
+        replies, and wait for them.
 
-        The cycle ends when all axes have replied, or at `deadline`. A late reply raises no error; `Reading.t` shows its age.
-        No other code may send set-points or signs of life, so that the drives hear nothing when the program hangs.
+        The cycle ends when all axes have replied, or at `deadline`. A late reply raises no error;
+        `Reading.t` shows its age. No other code may send set-points or signs of life, so that the
+        drives hear nothing when the program hangs.
 
         Returns
         -------
@@ -73,4 +79,6 @@ class DriveLink(ABC):
 
     @abstractmethod
     def load(self) -> float:
-        """Fraction of the bus that the cycles use at the stated rate; at most `wired_arm.MOST_LOAD` is accepted."""
+        """Fraction of the bus that the cycles use at the stated rate; at most
+        `wired_arm.MOST_LOAD` is accepted.
+        """

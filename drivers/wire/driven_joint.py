@@ -37,7 +37,9 @@ class DrivenJoint:
 
     @property
     def small(self) -> float:
-        """Factor from thresholds in rad to the joint's own unit: 1 for joints that turn, 0.1 for slides, in m."""
+        """Factor from thresholds in rad to the joint's own unit: 1 for joints that
+        turn, 0.1 for slides, in m.
+        """
         return 1.0 if self.position_unit == "rad" else 0.1
 
     @property
@@ -55,17 +57,30 @@ class DrivenJoint:
             If the arm file does not state gear_ratio.
         """
         if self.table.gear_ratio is None:
-            raise InputError(f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; state 1.0 if there "
-                             "is no gear, and for a slide 2 pi over the travel per motor revolution [m]")
+            raise InputError(
+                f"joints.{self.name}.gear_ratio is missing: this drive counts motor revolutions; "
+                "state 1.0 if there "
+                "is no gear, and for a slide 2 pi over the travel per motor revolution [m]"
+            )
         return self.table.gear_ratio
 
 
 def read_joints(arm: ArmFile, mechanism: Mechanism, limits: Limits) -> tuple[DrivenJoint, ...]:
     """Return the data of each joint that its axis needs."""
+
     def row(values: Array, j: int) -> float:
         return float(values[j])
 
-    return tuple(DrivenJoint(name, (float(limits.position[j, 0]), float(limits.position[j, 1])), row(limits.velocity, j),
-                             row(limits.acceleration, j), row(limits.torque, j), arm.joint(name), mechanism.position_unit(j),
-                             mechanism.unit(j))
-                 for j, name in enumerate(mechanism.names))
+    return tuple(
+        DrivenJoint(
+            name,
+            (float(limits.position[j, 0]), float(limits.position[j, 1])),
+            row(limits.velocity, j),
+            row(limits.acceleration, j),
+            row(limits.torque, j),
+            arm.joint(name),
+            mechanism.position_unit(j),
+            mechanism.unit(j),
+        )
+        for j, name in enumerate(mechanism.names)
+    )

@@ -6,7 +6,7 @@ from stribeck.drivers.wire.at_rest import AtRest
 from stribeck.drivers.wire.cycle import Cycle
 from stribeck.drivers.wire.power_wait import PowerWait
 
-_POWER_ON = 5.0             # s to power all drives
+_POWER_ON = 5.0  # s to power all drives
 
 
 def power_up(cycle: Cycle, stood: Array, following_error: Array, at_rest: AtRest) -> None:
@@ -35,7 +35,10 @@ def power_up(cycle: Cycle, stood: Array, following_error: Array, at_rest: AtRest
     while not wait.over():
         broken = next((axis for axis in cycle.axes if axis.power == "fault"), None)
         if broken is not None:
-            raise DriverError(f"the drive of {broken.joint.name} has a fault" + (f": {broken.trouble}" if broken.trouble else ""))
+            raise DriverError(
+                f"the drive of {broken.joint.name} has a fault"
+                + (f": {broken.trouble}" if broken.trouble else "")
+            )
         _refuse_to_leave(cycle, stood, following_error)
         if wait.late():
             raise wait.error()
@@ -43,10 +46,12 @@ def power_up(cycle: Cycle, stood: Array, following_error: Array, at_rest: AtRest
 
 
 def _refuse_to_leave(cycle: Cycle, stood: Array, following_error: Array) -> None:
-    """Refuse a joint that moves before all drives have power: no other code monitors it during this time.
+    """Refuse a joint that moves before all drives have power: no other code
+    monitors it during this time.
 
-    A joint without brake may sink before its own drive has power, so its entry of `stood` is updated until then. A joint with a
-    brake whose position changes before its drive has power has lost its zero, for example by a reset of the drive.
+    A joint without brake may sink before its own drive has power, so its entry of `stood` is
+    updated until then. A joint with a brake whose position changes before its drive has power has
+    lost its zero, for example by a reset of the drive.
     """
     for j, axis in enumerate(cycle.axes):
         if axis.reading is None:
@@ -55,7 +60,13 @@ def _refuse_to_leave(cycle: Cycle, stood: Array, following_error: Array) -> None
             stood[j] = axis.reading.q
         unit, allowed = axis.joint.position_unit, following_error[j]
         if not abs(axis.reading.q - stood[j]) <= allowed:
-            when = "after its drive got power" if axis.power == "on" else "before its drive got power"
-            raise DriverError(f"{axis.joint.name} moved from {stood[j]:.4g} to {axis.reading.q:.4g} {unit} {when}, more "
-                              f"than its following_error of {allowed:g} {unit}: check the drive's tuning, commutation and "
-                              "zero, and the joint's brake")
+            when = (
+                "after its drive got power" if axis.power == "on" else "before its drive got power"
+            )
+            raise DriverError(
+                f"{axis.joint.name} moved from {stood[j]:.4g} to {axis.reading.q:.4g} {unit} "
+                f"{when}, more "
+                f"than its following_error of {allowed:g} {unit}: check the drive's tuning, "
+                "commutation and "
+                "zero, and the joint's brake"
+            )

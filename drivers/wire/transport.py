@@ -1,4 +1,6 @@
-"""Buses: opening them, claiming them for one program, their errors, and the length of frames on the wire."""
+"""Buses: opening them, claiming them for one program, their errors, and the
+length of frames on the wire.
+"""
 
 import errno
 import hashlib
@@ -14,10 +16,14 @@ import can
 from stribeck.drivers.errors import DriverError
 from stribeck.ident.errors import InputError, StribeckError
 
-SEND = 0.05             # s that an interface may take to send a frame: without it some wait for ever, and the ladder must go on
-_UNREADABLE = 100       # number of successive errors of an interface's parser after which the interface has failed
+# s that an interface may take to send a frame: without it some wait for ever,
+# and the ladder must go on
+SEND = 0.05
+# number of successive errors of an interface's parser after which the interface has failed
+_UNREADABLE = 100
 
-logging.getLogger("can.bus").setLevel(logging.ERROR)        # python-can warns that a bus is open which could not be opened
+# python-can warns that a bus is open which could not be opened
+logging.getLogger("can.bus").setLevel(logging.ERROR)
 
 
 def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
@@ -26,12 +32,17 @@ def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
     Raises
     ------
     InputError, DriverError
-        If the interface does not exist or cannot be opened; the message names the bus and the cause.
+        If the interface does not exist or cannot be opened; the message
+        names the bus and the cause.
     """
     if table.get("bitrate", bit_rate) != bit_rate:
-        raise InputError(f"driver.bus.bitrate = {table['bitrate']} differs from driver.bit_rate = {bit_rate:g}, from which the "
-                         "load of the bus is computed; state driver.bit_rate alone")
-    local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}      # keeps frames inside this computer
+        raise InputError(
+            f"driver.bus.bitrate = {table['bitrate']} differs from driver.bit_rate = "
+            f"{bit_rate:g}, from which the "
+            "load of the bus is computed; state driver.bit_rate alone"
+        )
+    # keeps frames inside this computer
+    local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}
     with opening(f"the CAN bus ({', '.join(f'{key} = {value}' for key, value in table.items())})"):
         return can.Bus(**{"bitrate": int(bit_rate), **local, **table})
 
@@ -39,14 +50,13 @@ def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
 def readable(bus: can.BusABC) -> can.BusABC:
     """Wrap a bus so that an error of the interface's parser becomes an error frame.
 
-    An interface on a serial line raises such an error, of any class, when a byte was lost. Many errors in a row mean that the
-    interface has failed.
+    An interface on a serial line raises such an error, of any class, when a byte was lost. Many
+    errors in a row mean that the interface has failed.
     """
     return cast(can.BusABC, _Readable(bus))
 
 
 class _Readable:
-
     def __init__(self, bus: can.BusABC) -> None:
         self._bus, self._stumbled = bus, 0
 
@@ -61,7 +71,9 @@ class _Readable:
         except Exception as error:
             self._stumbled += 1
             if self._stumbled > _UNREADABLE:
-                raise can.CanOperationError(f"the received data cannot be read: {error!r}") from error
+                raise can.CanOperationError(
+                    f"the received data cannot be read: {error!r}"
+                ) from error
             return can.Message(is_error_frame=True)
         self._stumbled = 0
         return message
@@ -69,7 +81,9 @@ class _Readable:
 
 @contextmanager
 def opening(what: str) -> Iterator[None]:
-    """Convert any exception raised while a bus is opened into an error of this package that names the bus."""
+    """Convert any exception raised while a bus is opened into an error of this
+    package that names the bus.
+    """
     try:
         yield
     except StribeckError:
@@ -78,7 +92,8 @@ def opening(what: str) -> Iterator[None]:
         raise InputError(f"{what} cannot be opened: {error}{_remedy(error)}") from error
     except (can.CanError, OSError) as error:
         raise DriverError(f"{what} cannot be opened: {error}") from error
-    except Exception as error:              # wrong keys or missing software: interfaces raise exceptions of any class
+    except Exception as error:
+        # wrong keys or missing software: interfaces raise exceptions of any class
         raise InputError(f"{what} cannot be opened: {error}{_remedy(error)}") from error
 
 
@@ -89,10 +104,11 @@ def _remedy(error: Exception) -> str:
 
 @contextmanager
 def alone(place: str) -> Iterator[None]:
-    """Keep other programs of this computer away from the drives at a place inside the block (Linux only).
+    """Keep other programs of this computer away from the drives at a place
+    inside the block (Linux only).
 
-    A drive shows only while it has power that it follows a program, so the place itself is claimed: by the name of a socket,
-    which Linux frees when the program ends.
+    A drive shows only while it has power that it follows a program, so the place itself is claimed:
+    by the name of a socket, which Linux frees when the program ends.
 
     Raises
     ------
@@ -108,7 +124,9 @@ def alone(place: str) -> Iterator[None]:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise DriverError(f"another program uses the drives at {place}; end that program first") from None
+            raise DriverError(
+                f"another program uses the drives at {place}; end that program first"
+            ) from None
         yield
 
 
@@ -123,7 +141,9 @@ def bus_errors() -> Iterator[None]:
 
 @contextmanager
 def all_tried() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Give a context manager for steps that must all be tried; the first exception of a step is raised at the end."""
+    """Give a context manager for steps that must all be tried; the first exception of a
+    step is raised at the end.
+    """
     failures: list[Exception] = []
 
     @contextmanager
@@ -139,6 +159,8 @@ def all_tried() -> Iterator[Callable[[], AbstractContextManager[None]]]:
 
 
 def can_bits(data: int, extended: bool = False) -> int:
-    """Largest number of bits of a classic frame with `data` bytes on the wire, including stuff bits and interframe space."""
+    """Largest number of bits of a classic frame with `data` bytes on the wire, including stuff
+    bits and interframe space.
+    """
     stuffed = (54 if extended else 34) + 8 * data
     return stuffed + 13 + (stuffed - 1) // 4

@@ -2,16 +2,17 @@
 
 from collections import deque
 
-_COUNTS = 16            # counts of position that the window must span: the velocity is then right within some percent
-_SHORTEST = 0.025       # s, length of the window for a fast joint
-_LONGEST = 0.25         # s, length of the window for a slow joint
+# counts of position that the window must span: the velocity is then right within some percent
+_COUNTS = 16
+_SHORTEST = 0.025  # s, length of the window for a fast joint
+_LONGEST = 0.25  # s, length of the window for a slow joint
 
 
 class Slope:
     """Velocity as the slope of a line through the newest positions.
 
-    The window reaches back until the joint was 16 counts away, at least 0.025 s and at most 0.25 s. The velocity lags by half
-    the window; a joint at rest has velocity zero.
+    The window reaches back until the joint was 16 counts away, at least 0.025 s and at most 0.25 s.
+    The velocity lags by half the window; a joint at rest has velocity zero.
 
     Parameters
     ----------

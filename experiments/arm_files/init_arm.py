@@ -1,4 +1,6 @@
-"""Arm file for a URDF or MJCF: values of the model are filled in, all other keys are marked as missing."""
+"""Arm file for a URDF or MJCF: values of the model are filled in, all other
+keys are marked as missing.
+"""
 
 import json
 from collections.abc import Iterable, Sequence, Set
@@ -16,8 +18,8 @@ from stribeck.ident.model.files.stated_loops import StatedChain
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import as_name, key_of
 
-_DECIMALS = 4           # decimals of limits, which are rounded inwards
-_COMMENT = 34           # text column of the comments
+_DECIMALS = 4  # decimals of limits, which are rounded inwards
+_COMMENT = 34  # text column of the comments
 
 _HEADER = """\
 # Arm file of {name}, made from {file}. Keys behind '#' have no value yet: fill in the needed keys before you plan or move,
@@ -58,7 +60,8 @@ stroke_scatter = 0.01
 
 [simulation.joints]
 """
-GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}    # part of torque limit; viscous at full speed
+# part of torque limit; viscous at full speed
+GUESS = {"armature": 0.005, "coulomb": 0.05, "static": 0.07, "viscous": 0.05}
 
 
 _DEFAULT = """
@@ -76,11 +79,16 @@ def refuse_default(model: Path, names: Sequence[str]) -> None:
         If a joint is named `SHARED`.
     """
     if SHARED in names:
-        raise InputError(f"{model}: the model has a joint named {SHARED}, but [joints.{SHARED}] of an arm file applies to "
-                         "all joints; rename this joint in the model")
+        raise InputError(
+            f"{model}: the model has a joint named {SHARED}, but [joints.{SHARED}] of an arm file "
+            "applies to "
+            "all joints; rename this joint in the model"
+        )
 
 
-def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None, name: str = "") -> str:
+def arm_text(
+    model: Path, beside: str = "", joints: Sequence[str] | None = None, name: str = ""
+) -> str:
     """Return the text of an arm file for a model.
 
     Parameters
@@ -90,8 +98,9 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
     beside : str
         File name of the model beside the arm file; default: the same name.
     joints : sequence of str, optional
-        Joints with drives; default: all joints of a tree, or the joints with actuators of a closed chain. The model beside the
-        arm file must fix the other joints of a tree; closed loops move the other joints of a closed chain.
+        Joints with drives; default: all joints of a tree, or the joints with actuators of a closed
+        chain. The model beside the arm file must fix the other joints of a tree; closed loops move
+        the other joints of a closed chain.
     name : str
         Name of the arm; default: name of the model file.
 
@@ -101,28 +110,52 @@ def arm_text(model: Path, beside: str = "", joints: Sequence[str] | None = None,
         If the file is not a usable URDF or MJCF.
     """
     if model.suffix.lower() == ".toml":
-        raise InputError(f"{model}: this is a TOML file; init needs a URDF or MJCF, from which it writes a TOML file")
+        raise InputError(
+            f"{model}: this is a TOML file; init needs a URDF or MJCF, from which it writes a "
+            "TOML file"
+        )
     if not model.is_file():
         raise no_file(model)
     refuse_parts(model)
-    mechanism = mechanism_of(model, model.stem, None, stated=StatedChain(tuple(joints or ()), source=str(model)))
+    mechanism = mechanism_of(
+        model, model.stem, None, stated=StatedChain(tuple(joints or ()), source=str(model))
+    )
     moving = [j for j, name in enumerate(mechanism.names) if joints is None or name in joints]
     refuse_default(model, [mechanism.names[j] for j in moving])
-    torque, velocity = rated_torques(model, [mechanism.names[j] for j in moving]), rated_velocities(model)
+    torque, velocity = (
+        rated_torques(model, [mechanism.names[j] for j in moving]),
+        rated_velocities(model),
+    )
     passive = passive_joints(mechanism)
-    head = _HEADER.format(name=_quoted(name or as_name(model.stem)), file=_quoted(model.name),
-                          model=_quoted(beside or model.name), gravity=_list(mechanism.gravity),
-                          tool=_PASSIVE.format(passive=", ".join(passive)) if passive else _TOOL,
-                          workspace=_workspace(mechanism, moving, torque))
-    alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1      # a shared table has one unit
-    alike &= not (passive and joints)       # with a shared table, all actuators of a closed chain would count as drives
+    head = _HEADER.format(
+        name=_quoted(name or as_name(model.stem)),
+        file=_quoted(model.name),
+        model=_quoted(beside or model.name),
+        gravity=_list(mechanism.gravity),
+        tool=_PASSIVE.format(passive=", ".join(passive)) if passive else _TOOL,
+        workspace=_workspace(mechanism, moving, torque),
+    )
+    # a shared table has one unit
+    alike = len(moving) > 1 and len({bool(mechanism.prismatic[j]) for j in moving}) == 1
+    # with a shared table, all actuators of a closed chain would count as drives
+    alike &= not (passive and joints)
     names = [mechanism.names[j] for j in moving]
-    everywhere = {key for key, known in (("velocity", velocity), ("torque", torque)) if alike and not known.keys() & set(names)}
+    everywhere = {
+        key
+        for key, known in (("velocity", velocity), ("torque", torque))
+        if alike and not known.keys() & set(names)
+    }
     shared = {"acceleration", *everywhere} if alike else set()
     slides = bool(mechanism.prismatic[moving[0]])
-    default = _DEFAULT + "\n".join([*_limits(slides, None, None, everywhere), *_of_drives(slides)]) + "\n" if alike else ""
-    tables = [_joint(mechanism, j, torque.get(name), velocity.get(name), shared)
-              for j, name in zip(moving, names, strict=True)]
+    default = (
+        _DEFAULT + "\n".join([*_limits(slides, None, None, everywhere), *_of_drives(slides)]) + "\n"
+        if alike
+        else ""
+    )
+    tables = [
+        _joint(mechanism, j, torque.get(name), velocity.get(name), shared)
+        for j, name in zip(moving, names, strict=True)
+    ]
     return head + default + "".join(tables) + _trial(mechanism, moving, torque, velocity)
 
 
@@ -140,69 +173,140 @@ def _workspace(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, fl
     return (_READY if home.any() else _ZERO).format(box=_BOX, home=_list(home))
 
 
-def _trial(mechanism: Mechanism, moving: Sequence[int], torque: dict[str, float], velocity: dict[str, float]) -> str:
+def _trial(
+    mechanism: Mechanism,
+    moving: Sequence[int],
+    torque: dict[str, float],
+    velocity: dict[str, float],
+) -> str:
     """Simulation tables of the arm file; an unknown torque limit is assumed to be 10 N·m or N."""
     lines = []
     for j in moving:
         name = mechanism.names[j]
-        guess = guessed_friction(torque.get(name, 10.0), velocity.get(name, 1.0), bool(mechanism.prismatic[j]))
-        lines.append(f"{key_of(name)} = {{ {', '.join(f'{key} = {value:.3g}' for key, value in guess.items())} }}\n")
+        guess = guessed_friction(
+            torque.get(name, 10.0), velocity.get(name, 1.0), bool(mechanism.prismatic[j])
+        )
+        lines.append(
+            f"{key_of(name)} = {{ "
+            f"{', '.join(f'{key} = {value:.3g}' for key, value in guess.items())} }}\n"
+        )
     return _TRIAL.format(noise=f"{0.002 * min(torque.values(), default=10.0):.3g}") + "".join(lines)
 
 
 def guessed_friction(torque: float, velocity: float, slides: bool) -> dict[str, float]:
-    """Guess the true friction and armature of a simulated joint from its limits of torque and velocity."""
+    """Guess the true friction and armature of a simulated joint from its
+    limits of torque and velocity.
+    """
     guess = {key: part * torque for key, part in GUESS.items()}
     guess["viscous"] /= velocity
     guess["stribeck_velocity"] = 0.02 if slides else 0.05
     return {key: float(f"{value:.3g}") for key, value in guess.items()}
 
 
-def _limits(slides: bool, torque: float | None, velocity: float | None, keys: Set[str]) -> list[str]:
+def _limits(
+    slides: bool, torque: float | None, velocity: float | None, keys: Set[str]
+) -> list[str]:
     """Lines for the velocity and torque limits that are in `keys`."""
     place, force = ("m", "N") if slides else ("rad", "N·m")
-    lines = {"velocity": _known("velocity", velocity, f"{place}/s", "data sheet, or the limit set in the drive"),
-             "torque": _known("torque", torque, force, "data sheet, at the joint; the arm stops above this torque")}
+    lines = {
+        "velocity": _known(
+            "velocity", velocity, f"{place}/s", "data sheet, or the limit set in the drive"
+        ),
+        "torque": _known(
+            "torque", torque, force, "data sheet, at the joint; the arm stops above this torque"
+        ),
+    }
     return [line for key, line in lines.items() if key in keys]
 
 
 def _of_drives(slides: bool) -> list[str]:
     """Lines for keys that often have the same value for all joints."""
     place = "m" if slides else "rad"
-    return [_line("# acceleration =", f"needed, {place}/s²: the limit set in the drive; stopping distances are computed from it"),
-            _line("# temperature =", "optional, °C: largest drive temperature (data sheet), if the drive reports one"),
-            _line("# gear_ratio =", f"{'2π over the lead' if slides else 'motor revolutions per joint revolution'} (data sheet): "
-                                    "needed for canopen and odrive, else optional (against ripple)"),
-            _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
-            _line("# torque_constant =", "optional, N·m/A at the motor: for logs in ampere (motor's data sheet)"),
-            _line("# following_error = 0.05", f"optional, {place}: largest allowed distance from the set-point"),
-            _line("# stop = \"brake\"", "hardware: if a brake holds the joint without power; without a brake the joint may fall")]
+    return [
+        _line(
+            "# acceleration =",
+            f"needed, {place}/s²: the limit set in the drive; stopping distances are computed "
+            "from it",
+        ),
+        _line(
+            "# temperature =",
+            "optional, °C: largest drive temperature (data sheet), if the drive reports one",
+        ),
+        _line(
+            "# gear_ratio =",
+            f"{'2π over the lead' if slides else 'motor revolutions per joint revolution'} (data "
+            "sheet): "
+            "needed for canopen and odrive, else optional (against ripple)",
+        ),
+        _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
+        _line(
+            "# torque_constant =",
+            "optional, N·m/A at the motor: for logs in ampere (motor's data sheet)",
+        ),
+        _line(
+            "# following_error = 0.05",
+            f"optional, {place}: largest allowed distance from the set-point",
+        ),
+        _line(
+            '# stop = "brake"',
+            "hardware: if a brake holds the joint without power; without a brake the joint may "
+            "fall",
+        ),
+    ]
 
 
-def _joint(mechanism: Mechanism, j: int, torque: float | None, velocity: float | None, shared: Set[str]) -> str:
+def _joint(
+    mechanism: Mechanism, j: int, torque: float | None, velocity: float | None, shared: Set[str]
+) -> str:
     """Table of one joint, without the shared keys."""
-    name, slides, (low, high) = mechanism.names[j], bool(mechanism.prismatic[j]), mechanism.position[j]
+    name, slides, (low, high) = (
+        mechanism.names[j],
+        bool(mechanism.prismatic[j]),
+        mechanism.position[j],
+    )
     place = "m" if slides else "rad"
     lines = [f"\n[joints.{key_of(name)}]"]
     if mechanism.mass[j] <= 0.0:
-        lines.append("# the model has no mass for this link, so loads are wrong: add it to the model (data sheet, CAD, scales)")
+        lines.append(
+            "# the model has no mass for this link, so loads are wrong: add it to the model (data "
+            "sheet, CAD, scales)"
+        )
     if np.isfinite([low, high]).all():
-        lines.append(_line(f"position = {_list(inside(low, high))}",
-                           f"{place}, from the model; reduce it if cables or obstacles are in the way"))
+        lines.append(
+            _line(
+                f"position = {_list(inside(low, high))}",
+                f"{place}, from the model; reduce it if cables or obstacles are in the way",
+            )
+        )
     else:
-        lines.append(_line("# position =",
-                           f"needed, [lower, upper] {place}: range that the joint may use, cables included"))
-    lines += [*_limits(slides, torque, velocity, {"velocity", "torque"} - shared),
-              *([] if shared else _of_drives(slides)),
-              _line("# direction = -1", "optional: if the drive counts opposite to the model; zero_offset shifts the zero"),
-              _line("# drive = { }", "hardware: keys of the drive: node or id, counts (docs/names.md, by driver)")]
+        lines.append(
+            _line(
+                "# position =",
+                f"needed, [lower, upper] {place}: range that the joint may use, cables included",
+            )
+        )
+    lines += [
+        *_limits(slides, torque, velocity, {"velocity", "torque"} - shared),
+        *([] if shared else _of_drives(slides)),
+        _line(
+            "# direction = -1",
+            "optional: if the drive counts opposite to the model; zero_offset shifts the zero",
+        ),
+        _line(
+            "# drive = { }",
+            "hardware: keys of the drive: node or id, counts (docs/names.md, by driver)",
+        ),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def inside(low: float, high: float) -> list[float]:
     """Round a range inwards, so that it stays within the range of the model."""
     factor = 10.0**_DECIMALS
-    rounded = [float(np.ceil(low * factor - 1e-6) / factor), float(np.floor(high * factor + 1e-6) / factor)]
+    rounded = [
+        float(np.ceil(low * factor - 1e-6) / factor),
+        float(np.floor(high * factor + 1e-6) / factor),
+    ]
     return rounded if rounded[0] < rounded[1] else [low, high]
 
 

@@ -1,4 +1,6 @@
-"""Default home posture of an arm: zero, if zero is well within the limits and the drives can hold the weight there."""
+"""Default home posture of an arm: zero, if zero is well within the limits and the drives
+can hold the weight there.
+"""
 
 from collections.abc import Sequence
 
@@ -8,16 +10,20 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-INSIDE = 0.05           # smallest distance of home to a limit, as a part of the range
-_CARRIED = 0.6          # largest gravity torque at home, as a part of the torque limit
-_POSTURES = 500         # random postures that are tried if gravity needs more
+INSIDE = 0.05  # smallest distance of home to a limit, as a part of the range
+_CARRIED = 0.6  # largest gravity torque at home, as a part of the torque limit
+_POSTURES = 500  # random postures that are tried if gravity needs more
 
 
-def ready_posture(mechanism: Mechanism, position: Array, torque: Array, moving: Sequence[int] | None = None) -> Array:
-    """Return a home posture: zero for joints with zero well within their limits, the middle of the range for other joints.
+def ready_posture(
+    mechanism: Mechanism, position: Array, torque: Array, moving: Sequence[int] | None = None
+) -> Array:
+    """Return a home posture: zero for joints with zero well within their limits, the middle of
+    the range for other joints.
 
-    If gravity needs too much torque there, the nearest of some random postures with less gravity torque is returned. For a
-    closed chain the posture is zero, because other postures may be out of reach.
+    If gravity needs too much torque there, the nearest of some random postures with less
+    gravity torque is returned. For a closed chain the posture is zero, because other
+    postures may be out of reach.
 
     Parameters
     ----------
@@ -39,15 +45,19 @@ def ready_posture(mechanism: Mechanism, position: Array, torque: Array, moving: 
     span = np.where(np.isfinite(high - low), high - low, 0.0)
     inside = (low + INSIDE * span <= 0.0) & (high - INSIDE * span >= 0.0)
     bounded = np.isfinite(position).all(axis=1)
-    middle = np.where(bounded, 0.5 * (np.where(bounded, low, 0.0) + np.where(bounded, high, 0.0)), 0.0)
+    middle = np.where(
+        bounded, 0.5 * (np.where(bounded, low, 0.0) + np.where(bounded, high, 0.0)), 0.0
+    )
     still = np.ones(mechanism.n, dtype=bool)
     still[list(range(mechanism.n) if moving is None else moving)] = False
     home = np.where(inside | still, 0.0, middle).round(3)
     torque = np.where(still, np.nan, torque)
     if _share(mechanism, home[None], torque)[0] <= _CARRIED:
         return home
-    begin, end = (np.where(bounded, limit, edge)
-                  for limit, edge in ((low + INSIDE * span, -np.pi), (high - INSIDE * span, np.pi)))
+    begin, end = (
+        np.where(bounded, limit, edge)
+        for limit, edge in ((low + INSIDE * span, -np.pi), (high - INSIDE * span, np.pi))
+    )
     drawn = np.random.default_rng(0).uniform(begin, end, (_POSTURES, mechanism.n)).round(3)
     drawn[:, still] = 0.0
     share = _share(mechanism, drawn, torque)
@@ -57,5 +67,9 @@ def ready_posture(mechanism: Mechanism, position: Array, torque: Array, moving: 
 
 
 def _share(mechanism: Mechanism, q: Array, torque: Array) -> Array:
-    """Largest ratio of gravity torque to torque limit over the joints, for each posture, shape (K,)."""
-    return np.nan_to_num(np.abs(inverse_dynamics(mechanism, q, np.zeros_like(q))) / torque).max(axis=1)
+    """Largest ratio of gravity torque to torque limit over the joints, for
+    each posture, shape (K,).
+    """
+    return np.nan_to_num(np.abs(inverse_dynamics(mechanism, q, np.zeros_like(q))) / torque).max(
+        axis=1
+    )

@@ -1,5 +1,6 @@
 """The command line: a command parses, calls, prints.
 
-Imports from: `drivers`, `experiments`, `experiments.cli.commands`, `experiments.cli.fleet`, `experiments.cli.screen`,
-`experiments.plans`, `experiments.recording`, `ident`, `ident.arm`, `ident.model`.
+Imports from: `drivers`, `experiments`, `experiments.cli.commands`, `experiments.cli.fleet`,
+`experiments.cli.screen`, `experiments.plans`, `experiments.recording`, `ident`,
+`ident.arm`, `ident.model`.
 """

@@ -7,7 +7,9 @@ from stribeck.experiments.cli.endings import ENDINGS, STOPPED_BY_OPERATOR, leave
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code; a signal during the imports ends the program with a message."""
+    """Run the command line and exit with its code; a signal during the imports ends
+    the program with a message.
+    """
     asked: list[int] = []
 
     def end(number: int, _: object) -> None:
@@ -18,7 +20,7 @@ def main(arguments: list[str] | None = None) -> None:
         for ending in ENDINGS:
             signal.signal(ending, end)
         from stribeck.experiments.cli import app
-    except BaseException:       # an interrupted import of a C extension raises other errors
+    except BaseException:  # an interrupted import of a C extension raises other errors
         if not asked:
             raise
     if asked:

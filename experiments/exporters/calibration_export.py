@@ -7,11 +7,18 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import export
 from stribeck.ident.whole_files import write_whole, write_whole_folder
 
-WITH_OFFSET = ("c", "ros2-controller", "matlab")       # formats that can include torque offsets in the friction
+# formats that can include torque offsets in the friction
+WITH_OFFSET = ("c", "ros2-controller", "matlab")
 
 
-def export_calibration(calibration: Calibration, to: str, out: Path | None = None, into: Path | None = None,
-                       offset: bool = False, plain: bool = False) -> tuple[Path, tuple[str, ...]]:
+def export_calibration(
+    calibration: Calibration,
+    to: str,
+    out: Path | None = None,
+    into: Path | None = None,
+    offset: bool = False,
+    plain: bool = False,
+) -> tuple[Path, tuple[str, ...]]:
     """Write a calibration for other software.
 
     Parameters
@@ -39,13 +46,20 @@ def export_calibration(calibration: Calibration, to: str, out: Path | None = Non
     Raises
     ------
     InputError
-        On an unknown format, a model that the format cannot be written from, a file that exists, or a folder that is not empty.
+        On an unknown format, a model that the format cannot be written from, a file that exists, or
+        a folder that is not empty.
     """
     if offset and to not in WITH_OFFSET:
-        raise InputError(f"--offset: the format {to} cannot include the offset in the friction: it has no field for a constant "
-                         f"torque, or states the offset separately; use --offset with --to {', '.join(WITH_OFFSET)}")
+        raise InputError(
+            f"--offset: the format {to} cannot include the offset in the friction: it has no "
+            "field for a constant "
+            "torque, or states the offset separately; use --offset with --to "
+            f"{', '.join(WITH_OFFSET)}"
+        )
     result = export(calibration.with_offset() if offset else calibration, to, into, plain)
-    target = out or calibration.folder / (result.name or f"{calibration.arm}.calibrated{result.suffix}")
+    target = out or calibration.folder / (
+        result.name or f"{calibration.arm}.calibrated{result.suffix}"
+    )
     if result.folder is not None:
         write_whole_folder(target, result.folder)
     elif target.exists():

@@ -1,8 +1,9 @@
 """Export of runs to MCAP files with ROS 2 messages, for ROS, Foxglove and PlotJuggler.
 
-``/joint_states`` and ``/joint_commands`` are ``sensor_msgs/msg/JointState``; ``/segment`` is ``std_msgs/msg/Int32``. Other
-recorded signals (``/temperature``, ``/raw``, ``/t``, one value for each joint) are ``std_msgs/msg/Float64MultiArray``. The run
-record, events, arm file and model are attachments.
+``/joint_states`` and ``/joint_commands`` are ``sensor_msgs/msg/JointState``; ``/segment`` is
+``std_msgs/msg/Int32``. Other recorded signals (``/temperature``, ``/raw``, ``/t``, one value for
+each joint) are ``std_msgs/msg/Float64MultiArray``. The run record, events, arm file and model are
+attachments.
 """
 
 import struct
@@ -24,25 +25,35 @@ _LAYOUT = "std_msgs/MultiArrayDimension[] dim\nuint32 data_offset\n"
 
 def _definition(fields: str, **parts: str) -> str:
     """Message definition followed by the definitions of its parts, in the format of ROS 2 bags."""
-    return fields + "".join(f"{'=' * 80}\nMSG: {name.replace('__', '/')}\n{text}" for name, text in parts.items())
+    return fields + "".join(
+        f"{'=' * 80}\nMSG: {name.replace('__', '/')}\n{text}" for name, text in parts.items()
+    )
 
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 INT32 = "std_msgs/msg/Int32"
 ARRAY = "std_msgs/msg/Float64MultiArray"
 DEFINITIONS = {
-    JOINT_STATE: _definition("std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort\n",
-                             std_msgs__Header=_HEADER, builtin_interfaces__Time=_TIME),
+    JOINT_STATE: _definition(
+        "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] "
+        "effort\n",
+        std_msgs__Header=_HEADER,
+        builtin_interfaces__Time=_TIME,
+    ),
     INT32: _definition("int32 data\n"),
-    ARRAY: _definition("std_msgs/MultiArrayLayout layout\nfloat64[] data\n", std_msgs__MultiArrayLayout=_LAYOUT,
-                       std_msgs__MultiArrayDimension=_DIMENSION),
+    ARRAY: _definition(
+        "std_msgs/MultiArrayLayout layout\nfloat64[] data\n",
+        std_msgs__MultiArrayLayout=_LAYOUT,
+        std_msgs__MultiArrayDimension=_DIMENSION,
+    ),
 }
 _STATES = {"/joint_states": ("q", "dq", "tau"), "/joint_commands": ("q_cmd", "dq_cmd", None)}
 _ARRAYS = ("temperature", "raw", "t")
 
 
 def write_mcap(run: Run, target: Path) -> None:
-    """Write a run as an MCAP file; time is the UTC start of the run plus the arm's clock since the first sample.
+    """Write a run as an MCAP file; time is the UTC start of the run plus the arm's
+    clock since the first sample.
 
     Raises
     ------
@@ -52,7 +63,9 @@ def write_mcap(run: Run, target: Path) -> None:
     try:
         from mcap.writer import Writer
     except ImportError:
-        raise InputError("MCAP export needs the package mcap; run pip install 'stribeck[mcap]'") from None
+        raise InputError(
+            "MCAP export needs the package mcap; run pip install 'stribeck[mcap]'"
+        ) from None
     run = load_run(run.path, ("q", "dq", "tau", "q_cmd", "dq_cmd", *_ARRAYS))
     begin = datetime.fromisoformat(run.record["start"])
     begin_ns = round((begin if begin.tzinfo else begin.replace(tzinfo=UTC)).timestamp() * 1e9)
@@ -60,13 +73,27 @@ def write_mcap(run: Run, target: Path) -> None:
     with target.open("xb") as file:
         writer = Writer(file)
         writer.start(profile="ros2", library="stribeck")
-        writer.add_metadata("stribeck", {"run": run.label, "arm": run.arm.name, "joints": " ".join(run.names),
-                                         "t_of_first_sample": repr(float(run.t[0]))})
-        for name, path in (("run.json", run.path / RECORD), ("events.jsonl", run.path / EVENTS),
-                           *((f"{ARM}/{path.name}", path) for path in sorted((run.path / ARM).iterdir()))):
+        writer.add_metadata(
+            "stribeck",
+            {
+                "run": run.label,
+                "arm": run.arm.name,
+                "joints": " ".join(run.names),
+                "t_of_first_sample": repr(float(run.t[0])),
+            },
+        )
+        for name, path in (
+            ("run.json", run.path / RECORD),
+            ("events.jsonl", run.path / EVENTS),
+            *((f"{ARM}/{path.name}", path) for path in sorted((run.path / ARM).iterdir())),
+        ):
             if path.is_file():
-                writer.add_attachment(begin_ns, begin_ns, name, "application/octet-stream", path.read_bytes())
-        channels = [(_channel(writer, topic, kind), messages) for topic, kind, messages in _topics(run)]
+                writer.add_attachment(
+                    begin_ns, begin_ns, name, "application/octet-stream", path.read_bytes()
+                )
+        channels = [
+            (_channel(writer, topic, kind), messages) for topic, kind, messages in _topics(run)
+        ]
         for k, stamp in enumerate(stamps):
             for channel, message in channels:
                 writer.add_message(channel, stamp, message(k, stamp), stamp, k)
@@ -79,7 +106,9 @@ def _channel(writer: Any, topic: str, kind: str) -> int:
 
 
 def _topics(run: Run) -> Iterator[tuple[str, str, Callable[[int, int], bytes]]]:
-    """Yield topic, message type and message function (of row and time stamp) for each topic of a run."""
+    """Yield topic, message type and message function (of row and time
+    stamp) for each topic of a run.
+    """
     for topic, signals in _STATES.items():
         if signals[0] in run.signals:
             yield topic, JOINT_STATE, _joint_state(run, signals)
@@ -89,16 +118,20 @@ def _topics(run: Run) -> Iterator[tuple[str, str, Callable[[int, int], bytes]]]:
             yield f"/{signal}", ARRAY, _array(run, run.signals[signal])
 
 
-_CDR = b"\x00\x01\x00\x00"      # little endian; alignment counts from the byte after this header
+_CDR = b"\x00\x01\x00\x00"  # little endian; alignment counts from the byte after this header
 
 
 def _joint_state(run: Run, signals: tuple[str | None, ...]) -> Callable[[int, int], bytes]:
     names = struct.pack("<I", len(run.names))
     for name in run.names:
         names = _padded(names, 4) + _string(name)
-    head = _padded(_string(""), 4)                              # frame_id, behind the 8 bytes of the stamp
+    # frame_id, behind the 8 bytes of the stamp
+    head = _padded(_string(""), 4)
     fixed = _padded(head + names, 4)
-    columns = [run.signals[signal] if signal and signal in run.signals else np.empty((run.rows, 0)) for signal in signals]
+    columns = [
+        run.signals[signal] if signal and signal in run.signals else np.empty((run.rows, 0))
+        for signal in signals
+    ]
 
     def message(k: int, stamp: int) -> bytes:
         seconds, nanoseconds = divmod(stamp, 10**9)
@@ -114,7 +147,9 @@ def _joint_state(run: Run, signals: tuple[str | None, ...]) -> Callable[[int, in
 
 def _array(run: Run, values: np.ndarray) -> Callable[[int, int], bytes]:
     n = values.shape[1]
-    layout = _padded(struct.pack("<I", 1) + _string(", ".join(run.names)), 4) + struct.pack("<IIII", n, n, 0, n)
+    layout = _padded(struct.pack("<I", 1) + _string(", ".join(run.names)), 4) + struct.pack(
+        "<IIII", n, n, 0, n
+    )
     layout = _padded(layout, 8)
     return lambda k, _: _CDR + layout + values[k].astype("<f8").tobytes()
 

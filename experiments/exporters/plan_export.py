@@ -1,4 +1,6 @@
-"""Export of plans for arms that other software moves: set-points as CSV, or a ROS 2 joint trajectory as JSON."""
+"""Export of plans for arms that other software moves: set-points as CSV, or a ROS 2
+joint trajectory as JSON.
+"""
 
 import json
 from collections.abc import Callable
@@ -40,25 +42,37 @@ class Trajectory:
 def sampled(plan: Plan, limits: Limits, rate: float) -> Trajectory:
     """Set-points of a plan at a constant rate [Hz]."""
     _refuse_ramps(plan)
-    ends = np.cumsum([motion_profile(start, segment, plan.names, limits).duration + rest_after(segment)
-                      for start, segment in plan.legs()])
+    ends = np.cumsum(
+        [
+            motion_profile(start, segment, plan.names, limits).duration + rest_after(segment)
+            for start, segment in plan.legs()
+        ]
+    )
     t = np.arange(int(np.ceil(ends[-1] * rate)) + 1) / rate
-    return _at([t[(t >= begin) & (t < end)] - begin for begin, end in zip((0.0, *ends[:-1]), (*ends[:-1], np.inf), strict=True)],
-               plan, limits)
+    return _at(
+        [
+            t[(t >= begin) & (t < end)] - begin
+            for begin, end in zip((0.0, *ends[:-1]), (*ends[:-1], np.inf), strict=True)
+        ],
+        plan,
+        limits,
+    )
 
 
 def knots(plan: Plan, limits: Limits) -> Trajectory:
-    """Set-points at each change of acceleration, for cubic interpolation; closely spaced on swings and waves.
+    """Set-points at each change of acceleration, for cubic interpolation; closely
+    spaced on swings and waves.
 
-    The cubic interpolation deviates from the plan by at most 2e-6 of a swing, and 4e-6 of the amplitude of a wave's highest
-    harmonic.
+    The cubic interpolation deviates from the plan by at most 2e-6 of a swing, and 4e-6 of the
+    amplitude of a wave's highest harmonic.
     """
     _refuse_ramps(plan)
     times: list[Array] = []
     for start, segment in plan.legs():
         motion = motion_profile(start, segment, plan.names, limits)
         since = np.append(motion.knots, motion.duration + rest_after(segment))
-        times.append(since[1:] if times else since)         # the previous segment has the first point
+        # the previous segment has the first point
+        times.append(since[1:] if times else since)
     return _at(times, plan, limits)
 
 
@@ -67,37 +81,64 @@ def _at(times: list[Array], plan: Plan, limits: Limits) -> Trajectory:
     begin, parts = 0.0, []
     for (start, segment), since in zip(plan.legs(), times, strict=True):
         motion = motion_profile(start, segment, plan.names, limits)
-        parts.append((begin + since, np.full(len(since), segment.id), *course(motion, since, start, segment)))
+        parts.append(
+            (begin + since, np.full(len(since), segment.id), *course(motion, since, start, segment))
+        )
         begin += motion.duration + rest_after(segment)
     return Trajectory(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def _refuse_ramps(plan: Plan) -> None:
     if any(segment.kind == "ramp" for segment in plan.segments):
-        raise PlanError("the plan has torque ramps, which end when the joint moves; set-points cannot express this end. Write "
-                        "the plan as .toml")
+        raise PlanError(
+            "the plan has torque ramps, which end when the joint moves; set-points cannot express "
+            "this end. Write "
+            "the plan as .toml"
+        )
 
 
 def write_csv(plan: Plan, path: Path, arm: ArmFile) -> None:
-    """Write time, segment, and position and velocity of all joints, one row for each control cycle of the arm."""
+    """Write time, segment, and position and velocity of all joints, one row for each
+    control cycle of the arm.
+    """
     refuse_assumed(arm)
     made = sampled(plan, arm.limits(load_mechanism(arm)), arm.driver.rate)
     names = ["t", "segment", *(f"{signal}.{name}" for signal in ("q", "dq") for name in plan.names)]
     n = len(plan.names)
-    np.savetxt(path, np.column_stack((made.t, made.segment, made.q, made.dq)), delimiter=",", header=",".join(names), comments="",
-               fmt=["%.6f", "%d", *["%.9g"] * (2 * n)], encoding="utf-8")
+    np.savetxt(
+        path,
+        np.column_stack((made.t, made.segment, made.q, made.dq)),
+        delimiter=",",
+        header=",".join(names),
+        comments="",
+        fmt=["%.6f", "%d", *["%.9g"] * (2 * n)],
+        encoding="utf-8",
+    )
 
 
 def write_joint_trajectory(plan: Plan, path: Path, arm: ArmFile) -> None:
-    """Write a ``trajectory_msgs/JointTrajectory`` as JSON, with a point at each change of acceleration."""
+    """Write a ``trajectory_msgs/JointTrajectory`` as JSON, with a point at
+    each change of acceleration.
+    """
     refuse_assumed(arm)
     made = knots(plan, arm.limits(load_mechanism(arm)))
     points = []
     for t, q, dq in zip(made.t, made.q, made.dq, strict=True):
         sec, nanosec = divmod(round(1e9 * float(t)), 1_000_000_000)
-        points.append({"positions": q.round(12).tolist(), "velocities": dq.round(12).tolist(), "accelerations": [], "effort": [],
-                       "time_from_start": {"sec": sec, "nanosec": nanosec}})
-    message = {"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""}, "joint_names": list(plan.names), "points": points}
+        points.append(
+            {
+                "positions": q.round(12).tolist(),
+                "velocities": dq.round(12).tolist(),
+                "accelerations": [],
+                "effort": [],
+                "time_from_start": {"sec": sec, "nanosec": nanosec},
+            }
+        )
+    message = {
+        "header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},
+        "joint_names": list(plan.names),
+        "points": points,
+    }
     write_whole(path, json.dumps(message) + "\n")
 
 
@@ -106,11 +147,15 @@ def _write_toml(plan: Plan, path: Path, arm: ArmFile) -> None:
 
 
 WRITERS: dict[str, Callable[[Plan, Path, ArmFile], None]] = {
-    ".toml": _write_toml, ".csv": write_csv, ".json": write_joint_trajectory}
+    ".toml": _write_toml,
+    ".csv": write_csv,
+    ".json": write_joint_trajectory,
+}
 
 
 def plan_writer(path: Path) -> Callable[[Plan, Path, ArmFile], None]:
-    """Return the function that writes a plan in the format of the file suffix; without suffix the format is TOML.
+    """Return the function that writes a plan in the format of the file suffix; without
+    suffix the format is TOML.
 
     Raises
     ------

@@ -11,7 +11,9 @@ from stribeck.ident.log.run import Run, load_run, samples_table
 
 @dataclass(frozen=True)
 class RunFormat:
-    """Export format: file suffix, write function, and sentences about the data that the format cannot store."""
+    """Export format: file suffix, write function, and sentences about the data
+    that the format cannot store.
+    """
 
     suffix: str
     write: Callable[[Run, Path], None]
@@ -26,14 +28,18 @@ def write_csv(run: Run, target: Path) -> None:
 
 
 def write_parquet(run: Run, target: Path) -> None:
-    """Write the samples as Parquet; the schema metadata hold signal, joint and unit of each column."""
+    """Write the samples as Parquet; the schema metadata hold signal,
+    joint and unit of each column.
+    """
     from pyarrow import parquet
 
     parquet.write_table(samples_table(run), target, compression="zstd")
 
 
 RUN_EXPORTS: dict[str, RunFormat] = {
-    "csv": RunFormat(".csv", write_csv, ("CSV stores no units (all values are SI), plan, events or arm",)),
+    "csv": RunFormat(
+        ".csv", write_csv, ("CSV stores no units (all values are SI), plan, events or arm",)
+    ),
     "parquet": RunFormat(".parquet", write_parquet, ("Parquet stores no plan, events or arm",)),
     "mcap": RunFormat(".mcap", write_mcap),
 }
@@ -72,6 +78,7 @@ def export_run(path: Path, to: str, out: Path | None = None) -> tuple[Path, tupl
     try:
         form.write(run, target)
     except BaseException:
-        target.unlink(missing_ok=True)          # an incomplete file could be mistaken for a complete one
+        # an incomplete file could be mistaken for a complete one
+        target.unlink(missing_ok=True)
         raise
     return target, form.losses

@@ -1,4 +1,6 @@
-"""Recordings below folders: what one call of ``stribeck fit`` or ``stribeck validate`` would take."""
+"""Recordings below folders: what one call of ``stribeck fit`` or
+``stribeck validate`` would take.
+"""
 
 import hashlib
 from collections import defaultdict
@@ -12,8 +14,18 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import RECORD, RUNS
 from stribeck.ident.whole_files import file_sha256
 
-_STAMPS = "ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", "last_modified", "updated", "created"
-_DIGITS = 16            # hexadecimal digits of digests in names
+_STAMPS = (
+    "ETag",
+    "etag",
+    "md5Hash",
+    "content_md5",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "updated",
+    "created",
+)
+_DIGITS = 16  # hexadecimal digits of digests in names
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,8 @@ def digest(*parts: str) -> str:
 def find_recordings(folders: Iterable[str]) -> list[Recording]:
     """Return the recordings of all folders, each once.
 
-    A run folder whose parent is named ``runs`` belongs to the campaign above it, unless that is above the given folder.
+    A run folder whose parent is named ``runs`` belongs to the campaign above it, unless that
+    is above the given folder.
 
     Raises
     ------
@@ -72,12 +85,24 @@ def find_recordings(folders: Iterable[str]) -> list[Recording]:
             above, _, parent = run.rpartition("/")[0].rpartition("/")
             runs[above if parent == RUNS and run else run].append(run)
         if not runs:
-            raise InputError(f"{folder}: no run in this folder or below it ({RECORD} is missing); give a folder with run folders "
-                             "or campaigns")
+            raise InputError(
+                f"{folder}: no run in this folder or below it ({RECORD} is missing); give a "
+                "folder with run folders "
+                "or campaigns"
+            )
         by_run = _by_run(files, {run for own in runs.values() for run in own})
         for name, own in runs.items():
-            listed = {path[len(name) + 1 if name else 0:]: files[path] for run in own for path in by_run[run]}
-            one = Recording(place / name, f"{folder.rstrip('/')}/{name}".rstrip("/"), tuple(sorted(listed)), stamp(listed))
+            listed = {
+                path[len(name) + 1 if name else 0 :]: files[path]
+                for run in own
+                for path in by_run[run]
+            }
+            one = Recording(
+                place / name,
+                f"{folder.rstrip('/')}/{name}".rstrip("/"),
+                tuple(sorted(listed)),
+                stamp(listed),
+            )
             found.setdefault(one.place.url, one)
     return list(found.values())
 
@@ -95,6 +120,13 @@ def _by_run(files: Iterable[str], runs: set[str]) -> dict[str, list[str]]:
 
 
 def stamp(files: Mapping[str, Mapping[str, Any]]) -> str:
-    """Digest of the names of files with size and date, or with the tag that object storage gives to their content."""
-    return digest(*(f"{name} {about.get('size')} {next((about[key] for key in _STAMPS if about.get(key)), '')}"
-                    for name, about in sorted(files.items())))
+    """Digest of the names of files with size and date, or with the tag that object
+    storage gives to their content.
+    """
+    return digest(
+        *(
+            f"{name} {about.get('size')} "
+            f"{next((about[key] for key in _STAMPS if about.get(key)), '')}"
+            for name, about in sorted(files.items())
+        )
+    )

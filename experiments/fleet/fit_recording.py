@@ -34,7 +34,9 @@ class FitOrder:
         return asdict(self.options)
 
     def __call__(self, task: Task, scratch: str | None = None) -> Outcome:
-        """Fit the recording, unless it was fitted with the same content; temporary copies go to `scratch`."""
+        """Fit the recording, unless it was fitted with the same content;
+        temporary copies go to `scratch`.
+        """
         return judged(task, lambda: self._fit(task, scratch))
 
     def _fit(self, task: Task, scratch: str | None) -> tuple[str, str]:
@@ -43,16 +45,23 @@ class FitOrder:
             key = digest(content, task.order)
             if file := task.kept(key):
                 return KEPT, file
-            result = identify(load_fitted([folder]), self.options)      # dated as its last run, so that histories are right
+            # dated as its last run, so that histories are right
+            result = identify(load_fitted([folder]), self.options)
             calibration = _as_in_a_file(result, Path(results))
             store_model(task.out, calibration)
             table = calibration_rows(calibration, task.recording.place.url, content)
-            return WRITTEN, task.out.write(table, calibration.serial or calibration.arm, (task.recording.key, task.stamp, key),
-                                           task.known)
+            return WRITTEN, task.out.write(
+                table,
+                calibration.serial or calibration.arm,
+                (task.recording.key, task.stamp, key),
+                task.known,
+            )
 
 
 def _as_in_a_file(result: Identification, folder: Path) -> Calibration:
-    """Return the calibration with the digits that its file has, and the file and its model in a folder."""
+    """Return the calibration with the digits that its file has, and the file
+    and its model in a folder.
+    """
     name = result.calibration.model.file
     (folder / name).write_bytes((result.calibration.folder / name).read_bytes())
     result.calibration.save(folder / CALIBRATION)

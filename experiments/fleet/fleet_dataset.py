@@ -7,9 +7,10 @@
    OUT/_failed.csv                           recordings without a result, and why
    OUT/_fleet.json                           kind and schema of the dataset
 
-Names of files say what was done: KEY is a digest of the recording's place, STAMP of its files' names, sizes and dates, CONTENT of
-their content; the last two include options and version. So the listing of a folder is all that a second call needs, a file is
-whole or not there, and a task that runs twice writes the same file.
+Names of files say what was done: KEY is a digest of the recording's place, STAMP of its files'
+names, sizes and dates, CONTENT of their content; the last two include options and version. So the
+listing of a folder is all that a second call needs, a file is whole or not there, and a task that
+runs twice writes the same file.
 """
 
 import io
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA = 1
-FITS, VALIDATIONS = "fleet fit", "fleet validate"       # kinds: the commands that write them
-ARM = "arm"             # column of the folders
+FITS, VALIDATIONS = "fleet fit", "fleet validate"  # kinds: the commands that write them
+ARM = "arm"  # column of the folders
 MODELS, FAILED, HEAD = "_models", "_failed.csv", "_fleet.json"
 _NAME = re.compile(r"(?:.*/)?([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]+)\.parquet")
 
@@ -66,7 +67,8 @@ class Dataset:
 
     @classmethod
     def at(cls, place: Place, kind: str) -> "Dataset":
-        """Return the dataset of a new or empty folder, without writing to it, or one of this kind to go on with.
+        """Return the dataset of a new or empty folder, without writing to it, or one
+        of this kind to go on with.
 
         Raises
         ------
@@ -74,7 +76,10 @@ class Dataset:
             If the folder holds something else.
         """
         if place.local is not None and place.local.is_file():
-            raise InputError(f"{place}: a file, but the results of stribeck {kind} are a folder; give a new folder")
+            raise InputError(
+                f"{place}: a file, but the results of stribeck {kind} are a folder; give a new "
+                "folder"
+            )
         return cls.existing(place, kind) if place.files() else cls(place)
 
     @classmethod
@@ -95,8 +100,14 @@ class Dataset:
             If the folder holds something else.
         """
         if (found := kind_of(place)) != kind:
-            what = f"holds the results of stribeck {found}" if found else "exists and is no result of stribeck fleet"
-            raise InputError(f"{place}: the folder {what}; give a result of stribeck {kind}, or a new folder")
+            what = (
+                f"holds the results of stribeck {found}"
+                if found
+                else "exists and is no result of stribeck fleet"
+            )
+            raise InputError(
+                f"{place}: the folder {what}; give a result of stribeck {kind}, or a new folder"
+            )
         return cls(place)
 
     def entries(self) -> dict[str, list[Entry]]:
@@ -107,8 +118,12 @@ class Dataset:
                 found.setdefault(match[1], []).append(Entry(file, *match.groups()))
         return found
 
-    def write(self, table: "pa.Table", arm: str, entry: tuple[str, str, str], replaced: Sequence[Entry]) -> str:
-        """Write the rows of one recording, then remove its earlier files; return the path from the folder."""
+    def write(
+        self, table: "pa.Table", arm: str, entry: tuple[str, str, str], replaced: Sequence[Entry]
+    ) -> str:
+        """Write the rows of one recording, then remove its earlier files; return
+        the path from the folder.
+        """
         import pyarrow.parquet as pq
 
         file, content = f"{_folder(arm)}/{'-'.join(entry)}.parquet", io.BytesIO()
@@ -124,8 +139,11 @@ class Dataset:
             self.place.rename(entry.file, file)
         return file
 
-    def read(self, columns: Sequence[str], arm: str | None = None, keys: Iterable[str] | None = None) -> "pd.DataFrame":
-        """Return columns of the rows of all recordings, of one arm, or of the recordings with these keys.
+    def read(
+        self, columns: Sequence[str], arm: str | None = None, keys: Iterable[str] | None = None
+    ) -> "pd.DataFrame":
+        """Return columns of the rows of all recordings, of one arm, or of the
+        recordings with these keys.
 
         Raises
         ------
@@ -137,22 +155,39 @@ class Dataset:
         import pyarrow.parquet as pq
 
         wanted, folder = None if keys is None else set(keys), "" if arm is None else _folder(arm)
-        names = [f"{folder}/{name}".lstrip("/") for name in (self.place / folder).files()
-                 if (match := _NAME.fullmatch(name)) and (wanted is None or match[1] in wanted)]
+        names = [
+            f"{folder}/{name}".lstrip("/")
+            for name in (self.place / folder).files()
+            if (match := _NAME.fullmatch(name)) and (wanted is None or match[1] in wanted)
+        ]
         frames = []
         for name in sorted(names):
             try:
-                frames.append(pq.read_table(io.BytesIO(self.place.read(name)), columns=list(columns)).to_pandas())
+                frames.append(
+                    pq.read_table(
+                        io.BytesIO(self.place.read(name)), columns=list(columns)
+                    ).to_pandas()
+                )
             except pa.ArrowException as error:
-                raise InputError(f"{self.place}/{name}: not a readable Parquet file of this dataset: {str(error).rstrip('.')}; "
-                                 "delete it, and repeat the command that made the dataset") from error
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(columns))
+                raise InputError(
+                    f"{self.place}/{name}: not a readable Parquet file of this dataset: "
+                    f"{str(error).rstrip('.')}; "
+                    "delete it, and repeat the command that made the dataset"
+                ) from error
+        return (
+            pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(columns))
+        )
 
     def note_failed(self, failed: Iterable[tuple[str, str]]) -> str:
-        """Write the recordings without a result, with the reasons; return the path from the folder."""
+        """Write the recordings without a result, with the reasons; return
+        the path from the folder.
+        """
         import pandas as pd
 
-        self.place.write(FAILED, pd.DataFrame(list(failed), columns=["path", "reason"]).to_csv(index=False).encode())
+        self.place.write(
+            FAILED,
+            pd.DataFrame(list(failed), columns=["path", "reason"]).to_csv(index=False).encode(),
+        )
         return FAILED
 
 
@@ -175,6 +210,9 @@ def kind_of(place: Place) -> str:
     if not isinstance(head, dict) or not isinstance(head.get("schema"), int):
         return ""
     if head["schema"] > SCHEMA:
-        raise InputError(f"{place}: schema = {head['schema']} of {HEAD} is newer than {SCHEMA}, which this version of stribeck "
-                         "reads; update stribeck")
+        raise InputError(
+            f"{place}: schema = {head['schema']} of {HEAD} is newer than {SCHEMA}, which this "
+            "version of stribeck "
+            "reads; update stribeck"
+        )
     return str(head.get("kind", ""))

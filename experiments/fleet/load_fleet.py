@@ -1,4 +1,6 @@
-"""A fleet of calibrations: from results of `stribeck fleet fit`, by path or URL, and from folders with calibrations."""
+"""A fleet of calibrations: from results of `stribeck fleet fit`, by path or URL, and from
+folders with calibrations.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +18,8 @@ def load_fleet(places: Iterable[str]) -> Fleet:
     Parameters
     ----------
     places : iterable of str
-        Datasets by path or URL, and calibrations by path: files, their folders, or folders above them.
+        Datasets by path or URL, and calibrations by path: files, their
+        folders, or folders above them.
 
     Raises
     ------
@@ -26,5 +29,7 @@ def load_fleet(places: Iterable[str]) -> Fleet:
     found: dict[str, Calibration] = {}
     for place in places:
         dataset = "://" in place or (Path(place) / HEAD).is_file()
-        found |= read_calibrations(Place.of(place)) if dataset else calibrations_below([Path(place)])
+        found |= (
+            read_calibrations(Place.of(place)) if dataset else calibrations_below([Path(place)])
+        )
     return Fleet.of(found)

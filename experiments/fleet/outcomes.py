@@ -84,7 +84,9 @@ class Task:
 
 @contextmanager
 def local_files(task: Task, scratch: str | None) -> Iterator[Path]:
-    """Yield the recording's folder on this computer; errors name the recording instead of a temporary copy."""
+    """Yield the recording's folder on this computer; errors name the recording
+    instead of a temporary copy.
+    """
     with fetched(task.recording.place, task.recording.files, scratch) as folder:
         try:
             yield folder
@@ -93,12 +95,17 @@ def local_files(task: Task, scratch: str | None) -> Iterator[Path]:
 
 
 def judged(task: Task, work: Callable[[], tuple[str, str]]) -> Outcome:
-    """Run the work of a task, which returns state and file; an error with a sentence for the user is an outcome, too."""
+    """Run the work of a task, which returns state and file; an error with a sentence for
+    the user is an outcome, too.
+    """
     began, found = time.process_time(), Outcome(task.recording.shown, FAILED)
     try:
         if (here := versions_of("stribeck")["stribeck"]) != task.version:
-            raise InputError(f"{task.recording.shown}: the worker has stribeck {here}, but the command is of {task.version}; "
-                             "install the same version for all workers")
+            raise InputError(
+                f"{task.recording.shown}: the worker has stribeck {here}, but the command is of "
+                f"{task.version}; "
+                "install the same version for all workers"
+            )
         state, file = work()
         found = replace(found, state=state, file=file)
     except StribeckError as error:
@@ -107,8 +114,14 @@ def judged(task: Task, work: Callable[[], tuple[str, str]]) -> Outcome:
 
 
 def _peak_memory() -> float:
-    """Peak of the resident memory of this process, in 10⁶ bytes; not that of `resource`, which children inherit."""
+    """Peak of the resident memory of this process, in 10⁶ bytes; not that of
+    `resource`, which children inherit.
+    """
     if not _STATUS.is_file():
         return float("nan")
-    (line,) = (line for line in _STATUS.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:"))
+    (line,) = (
+        line
+        for line in _STATUS.read_text(encoding="utf-8").splitlines()
+        if line.startswith("VmHWM:")
+    )
     return 1024e-6 * float(line.split()[1])

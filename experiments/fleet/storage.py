@@ -13,14 +13,18 @@ from uuid import uuid4
 
 from stribeck.ident.errors import InputError
 
-PARTS = "_parts"        # folder of files that are being written; readers of datasets skip names with an underscore
+# folder of files that are being written; readers of datasets skip names with an underscore
+PARTS = "_parts"
 
-_STALE = 3600.0         # s; age from which nobody writes a part any more
+_STALE = 3600.0  # s; age from which nobody writes a part any more
 
 
 def needs_extra(error: ImportError) -> InputError:
     """Return the error for a package that is not installed."""
-    return InputError(f"stribeck fleet needs the package {error.name or 'distributed'}; run pip install 'stribeck[fleet]'")
+    return InputError(
+        f"stribeck fleet needs the package {error.name or 'distributed'}; run pip install "
+        "'stribeck[fleet]'"
+    )
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Place:
         return _opened(self.url)
 
     def __getstate__(self) -> dict[str, str]:
-        return {"url": self.url}                    # a connection is not sent to workers
+        return {"url": self.url}  # a connection is not sent to workers
 
     @property
     def local(self) -> Path | None:
@@ -67,7 +71,8 @@ class Place:
         return Place(f"{self.url.rstrip('/')}/{name}") if name else self
 
     def files(self) -> dict[str, dict[str, Any]]:
-        """Return what the file system says of every file below this folder, by its path from here; empty without a folder.
+        """Return what the file system says of every file below this folder, by its path from
+        here; empty without a folder.
 
         Raises
         ------
@@ -81,10 +86,17 @@ class Place:
             found = files.find(root, detail=True)
         except FileNotFoundError:
             return {}
-        except Exception as error:          # of the many packages behind fsspec, each has errors of its own
-            raise InputError(f"{self}: the folder cannot be read: {_said(error)}; check address, network and "
-                             "credentials") from error
-        return {path[len(root) + 1:]: about for path, about in sorted(found.items()) if path.startswith(f"{root}/")}
+        except Exception as error:
+            # of the many packages behind fsspec, each has errors of its own
+            raise InputError(
+                f"{self}: the folder cannot be read: {_said(error)}; check address, network and "
+                "credentials"
+            ) from error
+        return {
+            path[len(root) + 1 :]: about
+            for path, about in sorted(found.items())
+            if path.startswith(f"{root}/")
+        }
 
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
@@ -100,7 +112,7 @@ class Place:
     def write(self, name: str, content: bytes) -> None:
         """Write a file, which is whole or not there."""
         files, root = self._opened
-        if self.local is None:              # object storage shows a file once it is whole
+        if self.local is None:  # object storage shows a file once it is whole
             files.makedirs(f"{root}/{name}".rpartition("/")[0], exist_ok=True)
             files.pipe_file(f"{root}/{name}", content)
             return
@@ -126,16 +138,17 @@ class Place:
         if self.local is None or not (parts := self.local / PARTS).is_dir():
             return
         for part in parts.iterdir():
-            with suppress(OSError):             # another call is done with it
+            with suppress(OSError):  # another call is done with it
                 if time.time() - part.stat().st_mtime > _STALE:
                     part.unlink()
-        with suppress(OSError):                 # not empty
+        with suppress(OSError):  # not empty
             parts.rmdir()
 
 
 @contextmanager
 def fetched(place: Place, names: Iterable[str], scratch: str | None = None) -> Iterator[Path]:
-    """Yield a local folder with files of a place: the place itself if it is local, or else a temporary copy.
+    """Yield a local folder with files of a place: the place itself if it is local,
+    or else a temporary copy.
 
     Parameters
     ----------
@@ -165,8 +178,11 @@ def _opened(url: str) -> tuple[Any, str]:
     try:
         files, root = url_to_fs(url)
     except (ImportError, ValueError) as error:
-        raise InputError(f"{url}: this file system cannot be opened: {_said(error)}; needed is a path, or a URL for which fsspec "
-                         "has a package, for example s3fs for s3://") from error
+        raise InputError(
+            f"{url}: this file system cannot be opened: {_said(error)}; needed is a path, or a "
+            "URL for which fsspec "
+            "has a package, for example s3fs for s3://"
+        ) from error
     return files, str(root)
 
 

@@ -35,7 +35,8 @@ class ValidationOrder:
     Attributes
     ----------
     judge : Place
-        Folder of a calibration, which judges all runs; or a dataset of calibrations, whose newest one of an arm judges its runs.
+        Folder of a calibration, which judges all runs; or a dataset of calibrations, whose newest
+        one of an arm judges its runs.
     tolerance : float
         Largest allowed error as a part of friction.
     """
@@ -49,7 +50,9 @@ class ValidationOrder:
         return {"judge": stamp(self.judge.files()), "tolerance": self.tolerance}
 
     def __call__(self, task: Task, scratch: str | None = None) -> Outcome:
-        """Judge the recording, unless it was judged with the same content; temporary copies go to `scratch`."""
+        """Judge the recording, unless it was judged with the same content;
+        temporary copies go to `scratch`.
+        """
         return judged(task, lambda: self._validate(task, scratch))
 
     def _validate(self, task: Task, scratch: str | None) -> tuple[str, str]:
@@ -61,9 +64,17 @@ class ValidationOrder:
                 key = digest(content, text, str(self.tolerance), task.version)
                 if file := task.kept(key):
                     return KEPT, file
-                table = validation_rows(validate(run, calibration, self.tolerance), run, task.recording.place.url, content, name,
-                                        self.tolerance)
-        return WRITTEN, task.out.write(table, run.arm.serial or run.arm.name, (task.recording.key, task.stamp, key), task.known)
+                table = validation_rows(
+                    validate(run, calibration, self.tolerance),
+                    run,
+                    task.recording.place.url,
+                    content,
+                    name,
+                    self.tolerance,
+                )
+        return WRITTEN, task.out.write(
+            table, run.arm.serial or run.arm.name, (task.recording.key, task.stamp, key), task.known
+        )
 
     @contextmanager
     def _calibration_for(self, run: Run, scratch: str | None) -> Iterator[tuple[str, Calibration]]:
@@ -73,17 +84,29 @@ class ValidationOrder:
                 yield str(self.judge), Calibration.load(folder)
             return
         fits, arm = Dataset(self.judge), run.arm.serial or run.arm.name
-        rows = fits.read(("source", "model", "serial", "created", "calibration", "model_file", "model_sha256"), arm)
-        rows = rows[(rows["serial"] == run.arm.serial) & (rows["model"] == run.arm.name)].drop_duplicates("source")
+        rows = fits.read(
+            ("source", "model", "serial", "created", "calibration", "model_file", "model_sha256"),
+            arm,
+        )
+        rows = rows[
+            (rows["serial"] == run.arm.serial) & (rows["model"] == run.arm.name)
+        ].drop_duplicates("source")
         others = [not run.sha256 or run.sha256 not in text for text in rows["calibration"]]
         rows = rows.loc[np.array(others, dtype=bool)].sort_values("created")
         if rows.empty:
-            raise InputError(f"{run.path}: {self.judge} has no calibration of arm {arm} that was fitted to other runs; fit one "
-                             "with stribeck fleet fit, or give one calibration for all with --calibration")
+            raise InputError(
+                f"{run.path}: {self.judge} has no calibration of arm {arm} that was fitted to "
+                "other runs; fit one "
+                "with stribeck fleet fit, or give one calibration for all with --calibration"
+            )
         if not run.arm.serial and len(rows) > 1:
-            raise InputError(f"{run.path}: the run names no serial number, and neither do {len(rows)} calibrations of "
-                             f"{self.judge}: which is of its arm is not known. Record runs with --serial, or give one "
-                             "calibration for all with --calibration")
+            raise InputError(
+                f"{run.path}: the run names no serial number, and neither do {len(rows)} "
+                "calibrations of "
+                f"{self.judge}: which is of its arm is not known. Record runs with --serial, or "
+                "give one "
+                "calibration for all with --calibration"
+            )
         with TemporaryDirectory(dir=scratch) as folder:
             newest = {str(name): value for name, value in rows.iloc[-1].items()}
             yield str(newest["source"]), restored(fits, newest, Path(folder))
@@ -99,8 +122,11 @@ def judge_at(path: str) -> Place:
     """
     place = Place.of(path)
     if kind_of(place) != FITS and CALIBRATION not in place.files():
-        raise InputError(f"--calibration {path!r}: neither a result of stribeck fleet fit nor a folder with {CALIBRATION}; "
-                         "give one of them")
+        raise InputError(
+            f"--calibration {path!r}: neither a result of stribeck fleet fit nor a folder with "
+            f"{CALIBRATION}; "
+            "give one of them"
+        )
     return place
 
 
@@ -108,17 +134,44 @@ def validation_schema() -> "pa.Schema":
     """Columns of a dataset of validations."""
     import pyarrow as pa
 
-    return pa.schema([*((name, pa.string()) for name in TEXTS), ("passed", pa.bool_()),
-                      ("recorded", pa.timestamp("us", tz="UTC")), *((name, pa.float64()) for name in (*NUMBERS, "tolerance"))])
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in TEXTS),
+            ("passed", pa.bool_()),
+            ("recorded", pa.timestamp("us", tz="UTC")),
+            *((name, pa.float64()) for name in (*NUMBERS, "tolerance")),
+        ]
+    )
 
 
-def validation_rows(found: Validation, run: Run, source: str, content: str, calibration: str, tolerance: float) -> "pa.Table":
-    """Return a row for each calibrated joint: the figures of `JointValidation`, or why it was not judged."""
+def validation_rows(
+    found: Validation, run: Run, source: str, content: str, calibration: str, tolerance: float
+) -> "pa.Table":
+    """Return a row for each calibrated joint: the figures of `JointValidation`,
+    or why it was not judged.
+    """
     import pyarrow as pa
 
-    about = {"source": source, "content": content, "model": run.arm.name, "serial": run.arm.serial, "calibration": calibration,
-             "recorded": datetime.fromisoformat(run.record["start"]), "tolerance": tolerance}
-    rows = [{**about, "joint": name, "unit": one.unit, "passed": one.passed, **{key: getattr(one, key) for key in NUMBERS}}
-            for name, one in found.joints.items()]
-    rows += [{**about, "joint": name, "left_out": reason} for name, reason in found.left_out.items()]
+    about = {
+        "source": source,
+        "content": content,
+        "model": run.arm.name,
+        "serial": run.arm.serial,
+        "calibration": calibration,
+        "recorded": datetime.fromisoformat(run.record["start"]),
+        "tolerance": tolerance,
+    }
+    rows = [
+        {
+            **about,
+            "joint": name,
+            "unit": one.unit,
+            "passed": one.passed,
+            **{key: getattr(one, key) for key in NUMBERS},
+        }
+        for name, one in found.joints.items()
+    ]
+    rows += [
+        {**about, "joint": name, "left_out": reason} for name, reason in found.left_out.items()
+    ]
     return pa.Table.from_pylist(rows, schema=validation_schema())

@@ -1,4 +1,6 @@
-"""User options that narrow a log: ignore columns, make the time from a sampling rate, select a time interval."""
+"""User options that narrow a log: ignore columns, make the time from a sampling
+rate, select a time interval.
+"""
 
 import math
 from collections.abc import Sequence
@@ -49,10 +51,17 @@ def at_rate(table: Table, rate: float) -> tuple[Table, ColumnMap]:
 
     def load(names: Sequence[str]) -> dict[str, Array]:
         found = table.read([name for name in names if name != clock] or list(table.names[:1]))
-        return {name: np.arange(len(next(iter(found.values())))) / rate if name == clock else found[name] for name in names}
+        return {
+            name: np.arange(len(next(iter(found.values())))) / rate
+            if name == clock
+            else found[name]
+            for name in names
+        }
 
-    return (replace(table, names=(clock, *table.names), load=load, _loaded={}),
-            column_map("t", None, clock, "s", f"--rate {rate:g}"))
+    return (
+        replace(table, names=(clock, *table.names), load=load, _loaded={}),
+        column_map("t", None, clock, "s", f"--rate {rate:g}"),
+    )
 
 
 def between(table: Table, time: ColumnMap, start: float | None, end: float | None) -> Table:
@@ -75,22 +84,38 @@ def between(table: Table, time: ColumnMap, start: float | None, end: float | Non
     if start is None and end is None:
         return table
     low, high = -math.inf if start is None else start, math.inf if end is None else end
-    asked = " ".join([*([] if start is None else [f"--from {start:g}"]), *([] if end is None else [f"--to {end:g}"])])
+    asked = " ".join(
+        [
+            *([] if start is None else [f"--from {start:g}"]),
+            *([] if end is None else [f"--to {end:g}"]),
+        ]
+    )
     column = time.find(table.names)
     if column is None:
         raise InputError(f"{table.source}: {unknown_name('column', time.column, table.names)}")
     if table.pieces:
-        raise InputError(f"{table.source}: {asked}: the log holds several recordings, each with its own time; import the whole "
-                         f"log without {asked}")
+        raise InputError(
+            f"{table.source}: {asked}: the log holds several recordings, each with its own time; "
+            "import the whole "
+            f"log without {asked}"
+        )
     t = time.factor * table.read([column])[column]
     known = t[np.isfinite(t)]
     t = t - (known[0] if len(known) else 0.0)
     keep = (t >= low) & (t <= high)
     if not keep.any():
         lasts = f"{known.max() - known[0]:.4g} s" if len(known) else "0 s"
-        raise InputError(f"{table.source}: {asked} leaves no row: the log lasts {lasts}; give times in s after row 0")
+        raise InputError(
+            f"{table.source}: {asked} leaves no row: the log lasts {lasts}; give times in s after "
+            "row 0"
+        )
 
     def load(names: Sequence[str]) -> dict[str, Array]:
         return {name: values[keep] for name, values in table.read(names).items()}
 
-    return replace(table, load=load, notes=(*table.notes, f"{asked}: {keep.sum()} of {len(keep)} rows are used"), _loaded={})
+    return replace(
+        table,
+        load=load,
+        notes=(*table.notes, f"{asked}: {keep.sum()} of {len(keep)} rows are used"),
+        _loaded={},
+    )

@@ -35,16 +35,25 @@ READERS: dict[str, Callable[..., Table]] = {
     ".pth": open_torch,
 }
 
-GROUP = "stribeck.importers"    # entry points of readers in other packages; name: the file suffix without the dot
+# entry points of readers in other packages; name: the file suffix without the dot
+GROUP = "stribeck.importers"
 
-_INSTEAD = {        # formats without a reader -> how to convert the file to a format with a reader
+_INSTEAD = {  # formats without a reader -> how to convert the file to a format with a reader
     ".xlsx": "save the sheet as CSV",
-    ".xls": "save the sheet as CSV", ".ods": "save the sheet as CSV",
-    ".pkl": "a pickle can run any program when it is opened, so pickles are never read; save the arrays with numpy.savez",
+    ".xls": "save the sheet as CSV",
+    ".ods": "save the sheet as CSV",
+    ".pkl": "a pickle can run any program when it is opened, so pickles are never read; save the "
+    "arrays with numpy.savez",
 }
 _INSTEAD[".pickle"] = _INSTEAD[".pkl"]
 
-_PACKED = {".zstd": "zstd -d", ".zst": "zstd -d", ".gz": "gunzip -k", ".xz": "unxz -k", ".bz2": "bunzip2 -k"}
+_PACKED = {
+    ".zstd": "zstd -d",
+    ".zst": "zstd -d",
+    ".gz": "gunzip -k",
+    ".xz": "unxz -k",
+    ".bz2": "bunzip2 -k",
+}
 
 
 def open_log(path: Path, **options: str | None) -> Table:
@@ -65,10 +74,14 @@ def open_log(path: Path, **options: str | None) -> Table:
     reader = _reader(path)
     given = {key: value for key, value in options.items() if value is not None}
     if given and reader is not open_bag:
-        raise InputError(f"{path}: {' and '.join(sorted(given))}: these options apply to ROS bags only")
+        raise InputError(
+            f"{path}: {' and '.join(sorted(given))}: these options apply to ROS bags only"
+        )
     table = reader(path, **given)
     if not table.names:
-        raise InputError(f"{path}: no numeric column found; a log needs columns of position and torque")
+        raise InputError(
+            f"{path}: no numeric column found; a log needs columns of position and torque"
+        )
     return with_stamps(table)
 
 
@@ -77,7 +90,10 @@ def _is_packed(path: Path) -> bool:
 
 
 def _compressed(path: Path) -> InputError:
-    return InputError(f"{path}: the file is compressed; unpack it with {_PACKED[path.suffix]} and import {path.stem}")
+    return InputError(
+        f"{path}: the file is compressed; unpack it with {_PACKED[path.suffix]} and import "
+        f"{path.stem}"
+    )
 
 
 def _reader(path: Path) -> Callable[..., Table]:
@@ -88,7 +104,10 @@ def _reader(path: Path) -> Callable[..., Table]:
             return open_bag
         if packed := sorted(file for file in path.iterdir() if _is_packed(file)):
             raise _compressed(packed[0])
-        raise InputError(f"{path}: neither a LeRobot dataset (meta/info.json) nor a ROS 2 bag ({', '.join(SUFFIXES)})")
+        raise InputError(
+            f"{path}: neither a LeRobot dataset (meta/info.json) nor a ROS 2 bag "
+            f"({', '.join(SUFFIXES)})"
+        )
     if not path.is_file():
         raise no_file(path)
     if _is_packed(path):
@@ -98,6 +117,8 @@ def _reader(path: Path) -> Callable[..., Table]:
         return READERS[suffix]
     if suffix not in plugins:
         instead = f"; {_INSTEAD[suffix].replace('LOG', path.stem)}" if suffix in _INSTEAD else ""
-        raise InputError(f"{path}: {unknown_name('kind of log', path.suffix, (*READERS, *plugins))}{instead}")
+        raise InputError(
+            f"{path}: {unknown_name('kind of log', path.suffix, (*READERS, *plugins))}{instead}"
+        )
     reader: Callable[..., Table] = load(GROUP, plugins[suffix])
     return reader

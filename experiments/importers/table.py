@@ -12,8 +12,9 @@ from stribeck.ident.errors import InputError
 Array = NDArray[np.float64]
 _SECONDS = re.compile(r"(.*?)(?:secs?|seconds)", re.IGNORECASE)
 _REST = re.compile(r"(.*?)(?:nanosecs?|nsecs?|nanoseconds)", re.IGNORECASE)
-_WIDEST = 1000          # largest number of columns of a matrix
-MOST_NUMBERS = 50_000_000       # most numbers that an import keeps in memory: an hour of six joints at 1 kHz
+_WIDEST = 1000  # largest number of columns of a matrix
+# most numbers that an import keeps in memory: an hour of six joints at 1 kHz
+MOST_NUMBERS = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,15 @@ class Table:
 
 
 def with_stamps(table: Table) -> Table:
-    """Add a time column [s, from the first row] for each time stamp that is split into seconds and nanoseconds."""
+    """Add a time column [s, from the first row] for each time stamp that is split
+    into seconds and nanoseconds.
+    """
     rest = {found[1]: name for name in table.names if (found := _REST.fullmatch(name))}
-    parts = {found[1].rstrip("._/ ") or "stamp": (name, rest[found[1]]) for name in table.names
-             if (found := _SECONDS.fullmatch(name)) and found[1] in rest}
+    parts = {
+        found[1].rstrip("._/ ") or "stamp": (name, rest[found[1]])
+        for name in table.names
+        if (found := _SECONDS.fullmatch(name)) and found[1] in rest
+    }
     parts = {whole: pair for whole, pair in parts.items() if whole not in table.names}
 
     def load(names: Sequence[str]) -> dict[str, Array]:
@@ -69,8 +75,17 @@ def with_stamps(table: Table) -> Table:
             found[name] = seconds - seconds[:1] + 1e-9 * rest
         return {name: found[name] for name in names}
 
-    return replace(table, names=(*parts, *table.names), load=load, units={**table.units, **dict.fromkeys(parts, "s")},
-                   _loaded={}) if parts else table
+    return (
+        replace(
+            table,
+            names=(*parts, *table.names),
+            load=load,
+            units={**table.units, **dict.fromkeys(parts, "s")},
+            _loaded={},
+        )
+        if parts
+        else table
+    )
 
 
 def in_memory(source: str, columns: dict[str, Array]) -> Table:
@@ -87,12 +102,17 @@ def check_size(source: str, rows: int, columns: int) -> None:
         If rows times columns exceeds `MOST_NUMBERS`.
     """
     if rows * columns > MOST_NUMBERS:
-        raise InputError(f"{source}: {rows} rows of {columns} columns exceed the {MOST_NUMBERS} numbers that an import keeps in "
-                         "memory; cut the log into parts and import them one by one")
+        raise InputError(
+            f"{source}: {rows} rows of {columns} columns exceed the {MOST_NUMBERS} numbers that "
+            "an import keeps in "
+            "memory; cut the log into parts and import them one by one"
+        )
 
 
 def column_names(name: str, shape: tuple[int, ...], dtype: np.dtype) -> list[str]:
-    """Return one name for a vector, and ``name.0``, ``name.1``, ... for a matrix, whose longer side is time."""
+    """Return one name for a vector, and ``name.0``, ``name.1``, ... for a matrix,
+    whose longer side is time.
+    """
     if dtype.kind not in "iufmM" or len(shape) not in (1, 2) or 0 in shape or set(shape) == {1}:
         return []
     if len(shape) == 1 or 1 in shape:

@@ -24,7 +24,8 @@ class LibraryEntry:
     name : str
         Name of its folder.
     folder : Path
-        Holds ``calibration.toml``, its model where a licence allows to copy it, ``points.csv`` and ``provenance.toml``.
+        Holds ``calibration.toml``, its model where a licence allows to copy it,
+        ``points.csv`` and ``provenance.toml``.
     provenance : Provenance
         Where the figures come from, and the commands that make them again.
 
@@ -85,10 +86,16 @@ class LibraryEntry:
         for name, digest in self.provenance.files.items():
             path = self.folder / name
             if not path.is_file():
-                raise InputError(f"{path}: this file of the library entry is missing; copy or install the entry again")
+                raise InputError(
+                    f"{path}: this file of the library entry is missing; copy or install the "
+                    "entry again"
+                )
             if (found := file_sha256(path)) != digest:
-                raise InputError(f"{path}: its sha256 is {found[:12]}..., but {digest[:12]}... in {PROVENANCE}: the file was "
-                                 f"changed; restore it, or state its digest in {PROVENANCE}")
+                raise InputError(
+                    f"{path}: its sha256 is {found[:12]}..., but {digest[:12]}... in "
+                    f"{PROVENANCE}: the file was "
+                    f"changed; restore it, or state its digest in {PROVENANCE}"
+                )
 
     def copy_to(self, folder: str | Path) -> list[Path]:
         """Copy the files of the entry into a folder and return the copies; errors as in `check`."""

@@ -1,4 +1,6 @@
-"""Where the library looks for entries: folders given, folders of ``STRIBECK_LIBRARY``, and the entries of the package."""
+"""Where the library looks for entries: folders given, folders of ``STRIBECK_LIBRARY``, and
+the entries of the package.
+"""
 
 import os
 from collections.abc import Sequence
@@ -9,8 +11,9 @@ from stribeck.experiments.library.provenance import PROVENANCE
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
 
-VARIABLE = "STRIBECK_LIBRARY"           # folders, separated as in PATH
-BUILT_IN = Path(__file__).parents[2] / "data" / "library"       # beside `experiments`, in a package and in a checkout
+VARIABLE = "STRIBECK_LIBRARY"  # folders, separated as in PATH
+# beside `experiments`, in a package and in a checkout
+BUILT_IN = Path(__file__).parents[2] / "data" / "library"
 
 Place = str | os.PathLike[str]
 
@@ -21,8 +24,9 @@ def entries(folders: Sequence[Place] = ()) -> dict[str, LibraryEntry]:
     Parameters
     ----------
     folders : sequence of str or path
-        Libraries of your own: folders with a folder for each entry. They come first, then the folders of the environment variable
-        ``STRIBECK_LIBRARY``, then the entries that stribeck brings. The first entry of a name counts.
+        Libraries of your own: folders with a folder for each entry. They come first, then the
+        folders of the environment variable ``STRIBECK_LIBRARY``, then the entries that stribeck
+        brings. The first entry of a name counts.
 
     Returns
     -------
@@ -44,15 +48,24 @@ def entries(folders: Sequence[Place] = ()) -> dict[str, LibraryEntry]:
 
 
 def entry_folders(folders: Sequence[Place] = ()) -> dict[str, Path]:
-    """Return the folder of each entry by its name, in alphabetical order; unlike `entries`, malformed entries count, too."""
+    """Return the folder of each entry by its name, in alphabetical order; unlike `entries`,
+    malformed entries count, too.
+    """
     named = [(Path(folder), "") for folder in folders]
-    named += [(Path(folder), f"{VARIABLE}: ") for folder in os.environ.get(VARIABLE, "").split(os.pathsep) if folder]
+    named += [
+        (Path(folder), f"{VARIABLE}: ")
+        for folder in os.environ.get(VARIABLE, "").split(os.pathsep)
+        if folder
+    ]
     found: dict[str, Path] = {}
     for library, where in (*named, (BUILT_IN, "")):
         own = sorted(library.glob(f"*/{PROVENANCE}"))
         if not own:
-            raise InputError(f"{where}{library}: this folder has no library entry; an entry is a folder in it with "
-                             f"{PROVENANCE} and calibration.toml")
+            raise InputError(
+                f"{where}{library}: this folder has no library entry; an entry is a folder in it "
+                "with "
+                f"{PROVENANCE} and calibration.toml"
+            )
         for path in own:
             found.setdefault(path.parent.name, path.parent)
     return dict(sorted(found.items()))

@@ -1,4 +1,6 @@
-"""Provenance of a calibration in the library: where its figures come from, and how to make them again."""
+"""Provenance of a calibration in the library: where its figures come from,
+and how to make them again.
+"""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,8 +1,9 @@
-"""Motion that heats, rests and heats again: shows how friction depends on temperature, or on self-heating without sensors.
+"""Motion that heats, rests and heats again: shows how friction depends on temperature, or on
+self-heating without sensors.
 
-The whole arm makes round trips around home at interleaved speeds, so that temperature is not tied to speed. While a joint only
-warms up, temperature looks like running-in or any other drift with time. After a rest, friction returns with temperature, but not
-with time.
+The whole arm makes round trips around home at interleaved speeds, so that temperature is not tied
+to speed. While a joint only warms up, temperature looks like running-in or any other drift with
+time. After a rest, friction returns with temperature, but not with time.
 """
 
 import numpy as np
@@ -19,12 +20,15 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import arm_sha256
 
 METHOD = "round trips that heat, rest and heat"
-TIME = 1800.0           # robot time by default [s]; a third of it is rest
-LEVELS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75)       # levels of the speeds: 0 is the fastest, 1 the slowest
-_LEAST = 2              # least number of rounds of all speeds before the rest, and after it
+TIME = 1800.0  # robot time by default [s]; a third of it is rest
+# levels of the speeds: 0 is the fastest, 1 the slowest
+LEVELS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75)
+_LEAST = 2  # least number of rounds of all speeds before the rest, and after it
 
 
-def plan_heat_rest_heat(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, time: float = TIME) -> Plan:
+def plan_heat_rest_heat(
+    arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, time: float = TIME
+) -> Plan:
     """Make the plan, checked against all limits.
 
     Parameters
@@ -57,16 +61,34 @@ def plan_heat_rest_heat(arm: ArmFile, joints: tuple[str, ...] | None = None, see
                 for k in rng.permutation(len(trips)).tolist():
                     writer.round_trip(trips[k], 0, reference=k == 0)
             if heat == 0:
-                writer.segments.append(Segment(len(writer.segments), "move", tuple(home.tolist()), 0, dwell=round(rest, 3)))
-        return with_robot_time(Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()),
-                                    tuple(writer.segments)), arm)
+                writer.segments.append(
+                    Segment(
+                        len(writer.segments), "move", tuple(home.tolist()), 0, dwell=round(rest, 3)
+                    )
+                )
+        return with_robot_time(
+            Plan(
+                arm.name,
+                arm_sha256(arm),
+                METHOD,
+                seed,
+                design.mechanism.names,
+                tuple(home.tolist()),
+                tuple(writer.segments),
+            ),
+            arm,
+        )
 
     single = plan(1, time).robot_time - time - DWELL
     rounds = int(time / 3.0 // (single / 2.0))
     if rounds < _LEAST:
-        raise InputError(f"{arm.path}: {time:.0f} s of robot time are too short to heat, rest and heat: {_LEAST} rounds of "
-                         f"{len(LEVELS)} speeds before and after the rest take {1.5 * _LEAST * single:.0f} s with the rest; "
-                         "allow at least this time")
+        raise InputError(
+            f"{arm.path}: {time:.0f} s of robot time are too short to heat, rest and heat: "
+            f"{_LEAST} rounds of "
+            f"{len(LEVELS)} speeds before and after the rest take {1.5 * _LEAST * single:.0f} s "
+            "with the rest; "
+            "allow at least this time"
+        )
     made = plan(rounds, time / 3.0)
     check_plan(made, arm, design.mechanism)
     return with_margin(made, arm, design.mechanism)

@@ -1,4 +1,5 @@
-"""Search for the lowest speed that each velocity loop holds, with ever slower round trips around home.
+"""Search for the lowest speed that each velocity loop holds, with ever
+slower round trips around home.
 
 All joints move simultaneously. A real arm without collision checks moves one joint after the other.
 """
@@ -23,9 +24,9 @@ from stribeck.ident.log.run import LOWEST_SPEED, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
 
 METHOD = "search for the lowest speed"
-_STEP = np.sqrt(2.0)    # ratio of successive speeds
-_ABOVE, _BELOW = 8, 2   # number of steps above and below the slowest speed of a campaign
-_TIME = 4.0             # time at each speed [s], long enough for several stops of stick-slip
+_STEP = np.sqrt(2.0)  # ratio of successive speeds
+_ABOVE, _BELOW = 8, 2  # number of steps above and below the slowest speed of a campaign
+_TIME = 4.0  # time at each speed [s], long enough for several stops of stick-slip
 
 
 def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> Plan:
@@ -33,7 +34,9 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
 
     Parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
     """
-    design = Design.of(arm.with_joints_changed(lambda table: replace(table, slowest=None)), joints, WHOLE_ARM)
+    design = Design.of(
+        arm.with_joints_changed(lambda table: replace(table, slowest=None)), joints, WHOLE_ARM
+    )
     home, together = arm.home(design.mechanism), may_move_together(arm, design.mechanism)
     groups = [list(design.active)] if together else [[j] for j in design.active]
     writer, rng = Writer(design.mechanism.names), np.random.default_rng(seed)
@@ -41,12 +44,24 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
     for step in range(_ABOVE, -_BELOW - 1, -1):
         speeds = np.minimum(design.ends[0] * _STEP**step, design.ends[1])
         for group in groups:
-            duration = _TIME + float(np.max(speeds[group] / (ACCELERATION_SHARE * design.limits.acceleration[group])))
+            duration = _TIME + float(
+                np.max(speeds[group] / (ACCELERATION_SHARE * design.limits.acceleration[group]))
+            )
             way, leader = np.zeros(len(home)), group[0]
             way[group] = np.minimum(speeds * duration, design.longest)[group]
-            writer.round_trip(Trip(0, free_way(design, home, way, rng), leader, float(way[leader] / duration)), 0)
-    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()), tuple(writer.segments),
-                purpose=LOWEST_SPEED)
+            writer.round_trip(
+                Trip(0, free_way(design, home, way, rng), leader, float(way[leader] / duration)), 0
+            )
+    plan = Plan(
+        arm.name,
+        arm_sha256(arm),
+        METHOD,
+        seed,
+        design.mechanism.names,
+        tuple(home.tolist()),
+        tuple(writer.segments),
+        purpose=LOWEST_SPEED,
+    )
     check_plan(plan, arm, design.mechanism)
     return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
 
@@ -61,14 +76,29 @@ def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:
     """
     for name, joint in found.items():
         if joint.held is None:
-            raise PlanError(f"{arm.path}: {name} does not hold {joint.lost:.3g} per second or any lower speed; make its velocity "
-                            "loop stiffer")
-    return replace(arm, joints={**arm.joints, **{name: replace(arm.joint(name), slowest=joint.held)
-                                                for name, joint in found.items()}})
+            raise PlanError(
+                f"{arm.path}: {name} does not hold {joint.lost:.3g} per second or any lower "
+                "speed; make its velocity "
+                "loop stiffer"
+            )
+    return replace(
+        arm,
+        joints={
+            **arm.joints,
+            **{name: replace(arm.joint(name), slowest=joint.held) for name, joint in found.items()},
+        },
+    )
 
 
 def lowest_sentence(found: Mapping[str, LowestSpeed], mechanism: Mechanism) -> str:
-    """Sentence with the lowest speed that each joint holds, and the next lower speed that it does not hold."""
+    """Sentence with the lowest speed that each joint holds, and the next lower
+    speed that it does not hold.
+    """
     units = {name: f"{mechanism.position_unit(j)}/s" for j, name in enumerate(mechanism.names)}
-    return ", ".join(f"{name} none" if joint.held is None else f"{name} {joint.held:.3g} {units[name]}"
-                     + ("" if joint.lost is None else f" (not {joint.lost:.3g})") for name, joint in found.items())
+    return ", ".join(
+        f"{name} none"
+        if joint.held is None
+        else f"{name} {joint.held:.3g} {units[name]}"
+        + ("" if joint.lost is None else f" (not {joint.lost:.3g})")
+        for name, joint in found.items()
+    )

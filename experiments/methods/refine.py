@@ -1,4 +1,6 @@
-"""Sequential refinement: a short first pass, then round trips for the parameters that are still uncertain."""
+"""Sequential refinement: a short first pass, then round trips for the parameters
+that are still uncertain.
+"""
 
 from collections.abc import Callable, Generator, Iterator
 
@@ -14,15 +16,16 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.run import Run
 
-FIRST = 2.0             # the first pass is designed for this multiple of the target precision
-_MARGIN = 0.85          # further passes are designed for this multiple of the target precision
-_WORTH = 0.1            # smallest part of the budget that allows another pass
-_PASSES = 6             # largest number of passes
-_LEAST = 1e-3           # target if only the time is given
+FIRST = 2.0  # the first pass is designed for this multiple of the target precision
+_MARGIN = 0.85  # further passes are designed for this multiple of the target precision
+_WORTH = 0.1  # smallest part of the budget that allows another pass
+_PASSES = 6  # largest number of passes
+_LEAST = 1e-3  # target if only the time is given
 
 
 class Refinement:
-    """Iterator over plans until the friction of every joint reaches the target, or the time is used up.
+    """Iterator over plans until the friction of every joint reaches the
+    target, or the time is used up.
 
     Each plan must be recorded before the next plan is requested.
 
@@ -31,7 +34,8 @@ class Refinement:
     arm, joints, seed, options, method
         As in `CampaignOptions`.
     target : float, optional
-        Half width of the 95 % band of every joint's friction over friction, at all tested speeds and loads.
+        Half width of the 95 % band of every joint's friction over friction, at
+        all tested speeds and loads.
     left : callable
         Takes the number of recorded plans; returns the robot time allowed for the next plan [s].
     recorded : callable
@@ -48,9 +52,24 @@ class Refinement:
         If the time is too short for a first pass.
     """
 
-    def __init__(self, arm: ArmFile, joints: tuple[str, ...], seed: int, options: Options | None, method: str,
-                 target: float | None, left: Callable[[int], float], recorded: Callable[[int], list[Run]]) -> None:
-        self._arm, self._joints, self._seed, self._options, self._method = arm, joints, seed, options, method
+    def __init__(
+        self,
+        arm: ArmFile,
+        joints: tuple[str, ...],
+        seed: int,
+        options: Options | None,
+        method: str,
+        target: float | None,
+        left: Callable[[int], float],
+        recorded: Callable[[int], list[Run]],
+    ) -> None:
+        self._arm, self._joints, self._seed, self._options, self._method = (
+            arm,
+            joints,
+            seed,
+            options,
+            method,
+        )
         self._target, self._left, self._recorded = target, left, recorded
         self.ended = ""
 
@@ -60,7 +79,13 @@ class Refinement:
     def _plans(self) -> Generator[Plan, None, str]:
         """Yield the plans; return why there is no further plan."""
         wanted = self._target or _LEAST
-        plan = plan_method(self._method, self._arm, self._joints, self._seed, first_goal(self._target, self._left(0)))
+        plan = plan_method(
+            self._method,
+            self._arm,
+            self._joints,
+            self._seed,
+            first_goal(self._target, self._left(0)),
+        )
         for number in range(1, _PASSES + 1):
             yield plan
             result = identify(self._recorded(number), self._options)
@@ -88,19 +113,32 @@ def first_goal(target: float | None, budget: float | None) -> Goal:
     return Goal(FIRST * target if target else Goal.friction, np.inf, budget or np.inf)
 
 
-def precision(result: Identification, joints: tuple[str, ...], target: float | None, ended: str) -> str:
-    """Sentence with the precision of each joint's friction, and with the joints that miss the target and why."""
+def precision(
+    result: Identification, joints: tuple[str, ...], target: float | None, ended: str
+) -> str:
+    """Sentence with the precision of each joint's friction, and with the joints
+    that miss the target and why.
+    """
     bands = {name: band(result, name) for name in joints}
-    said = ", ".join(f"{name} {100.0 * width:.2g} %" for name, width in bands.items() if np.isfinite(width))
+    said = ", ".join(
+        f"{name} {100.0 * width:.2g} %" for name, width in bands.items() if np.isfinite(width)
+    )
     weak = [name for name, width in bands.items() if target and not width <= target]
     return f"95 % half width of friction: {said}" + (
-        f"; target of {100.0 * (target or 0.0):g} % not reached for {', '.join(weak)}: {ended}" if weak else "")
+        f"; target of {100.0 * (target or 0.0):g} % not reached for {', '.join(weak)}: {ended}"
+        if weak
+        else ""
+    )
 
 
 def band(result: Identification, joint: str) -> float:
-    """Largest half width of the 95 % band of a joint's friction over friction, at all speeds and loads."""
+    """Largest half width of the 95 % band of a joint's friction over
+    friction, at all speeds and loads.
+    """
     if joint not in result.joints:
         return np.inf
     fit = result.joints[joint].fit
-    where = speeds_at_extreme_loads(result.points[result.points["joint"] == joint], fit.load, fit.values)
+    where = speeds_at_extreme_loads(
+        result.points[result.points["joint"] == joint], fit.load, fit.values
+    )
     return float(np.max(fit.interval(*where) / fit.predict(*where)))

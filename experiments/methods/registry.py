@@ -23,21 +23,45 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import unknown_name
 from stribeck.ident.fit.information import Expectation
-from stribeck.ident.log.run import BREAKAWAY, EXCITATION, LOWEST_SPEED, PRESLIDING, VALIDATION, WARM_UP, Run
+from stribeck.ident.log.run import (
+    BREAKAWAY,
+    EXCITATION,
+    LOWEST_SPEED,
+    PRESLIDING,
+    VALIDATION,
+    WARM_UP,
+    Run,
+)
 
-METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {      # round trips for a fit
-    "whole-arm": (plan_whole_arm, WHOLE_ARM), "single": (plan_constant_speed, ConstantSpeed())}
-EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {      # experiments beside round trips
-    VALIDATION: plan_validation, WARM_UP: plan_heat_rest_heat, LOWEST_SPEED: plan_lowest_speed, BREAKAWAY: plan_breakaway,
-    EXCITATION: plan_excitation, PRESLIDING: plan_presliding}
-TIMED = EXCITATION, WARM_UP      # experiments that take a budget of robot time
+METHODS: dict[str, tuple[Callable[..., Plan], ConstantSpeed]] = {  # round trips for a fit
+    "whole-arm": (plan_whole_arm, WHOLE_ARM),
+    "single": (plan_constant_speed, ConstantSpeed()),
+}
+# experiments beside round trips
+EXPERIMENTS: dict[str, Callable[[ArmFile, tuple[str, ...] | None, int], Plan]] = {
+    VALIDATION: plan_validation,
+    WARM_UP: plan_heat_rest_heat,
+    LOWEST_SPEED: plan_lowest_speed,
+    BREAKAWAY: plan_breakaway,
+    EXCITATION: plan_excitation,
+    PRESLIDING: plan_presliding,
+}
+TIMED = EXCITATION, WARM_UP  # experiments that take a budget of robot time
 DEFAULT, ROUND_TRIPS = "whole-arm", "round-trips"
-UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}       # judge that may end a plan early
-GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))       # number of postures, and of speeds in each
+# judge that may end a plan early
+UNTIL: dict[str, Callable[[], Enough | None]] = {WARM_UP: Settling}
+# number of postures, and of speeds in each
+GRIDS = ((2, 6), (3, 5), (4, 5), (5, 6), (7, 6), (9, 7), (12, 8))
 
 
-def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, goal: Goal | None = None,
-                earlier: Mapping[str, Expectation] | None = None) -> Plan:
+def plan_method(
+    method: str,
+    arm: ArmFile,
+    joints: tuple[str, ...] | None = None,
+    seed: int = 0,
+    goal: Goal | None = None,
+    earlier: Mapping[str, Expectation] | None = None,
+) -> Plan:
     """Make the plan of a campaign by one of `METHODS`, at speeds that the arm's drives can hold.
 
     Parameters
@@ -47,8 +71,9 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
     arm, joints, seed, earlier
         As in `one_joint_at_a_time.plan_constant_speed`.
     goal : Goal, optional
-        Wanted precision and time. A first campaign takes the smallest grid of postures and speeds that is expected to reach
-        it; later campaigns take the round trips with the most information. Default: the whole grid.
+        Wanted precision and time. A first campaign takes the smallest grid of postures and speeds
+        that is expected to reach it; later campaigns take the round trips with the most
+        information. Default: the whole grid.
 
     Raises
     ------
@@ -64,19 +89,32 @@ def plan_method(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None
     if goal is None or earlier:
         plan = make(arm, joints, seed, replace(options, goal=goal), step, earlier)
     else:
-        plan = _least(lambda postures, speeds: make(arm, joints, seed, replace(options, postures=postures, speeds=speeds), step),
-                      goal)
+        plan = _least(
+            lambda postures, speeds: make(
+                arm, joints, seed, replace(options, postures=postures, speeds=speeds), step
+            ),
+            goal,
+        )
     check_separable(plan)
     return plan
 
 
-def plan_experiment(experiment: str, method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0,
-                    goal: Goal | None = None, time: float | None = None, after: Sequence[Run] = (),
-                    small: SmallTrips | None = None) -> Plan:
-    """Make a plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`; errors as in `plan_method`.
+def plan_experiment(
+    experiment: str,
+    method: str,
+    arm: ArmFile,
+    joints: tuple[str, ...] | None = None,
+    seed: int = 0,
+    goal: Goal | None = None,
+    time: float | None = None,
+    after: Sequence[Run] = (),
+    small: SmallTrips | None = None,
+) -> Plan:
+    """Make a plan of one of `EXPERIMENTS`, or of "round-trips" by one of `METHODS`;
+    errors as in `plan_method`.
 
-    `time` [s] applies to excitation and warm-up, the earlier runs `after` to excitation only, `goal` to round trips only, `small`
-    to presliding only.
+    `time` [s] applies to excitation and warm-up, the earlier runs `after` to excitation only,
+    `goal` to round trips only, `small` to presliding only.
     """
     check_experiment(experiment)
     if experiment == ROUND_TRIPS:
@@ -102,11 +140,15 @@ def check_experiment(experiment: str) -> None:
         raise unknown_name("experiment", experiment, (ROUND_TRIPS, *EXPERIMENTS))
 
 
-def shortest(method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0) -> float:
+def shortest(
+    method: str, arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0
+) -> float:
     """Robot time of the smallest grid [s]; arguments and errors as in `plan_method`."""
     make, options = METHODS[method]
     postures, speeds = GRIDS[0]
-    return make(arm, joints, seed, replace(options, postures=postures, speeds=speeds), _velocity_step(arm)).robot_time
+    return make(
+        arm, joints, seed, replace(options, postures=postures, speeds=speeds), _velocity_step(arm)
+    ).robot_time
 
 
 def _velocity_step(arm: ArmFile) -> Array | None:
@@ -121,16 +163,23 @@ def _resolution(arm: ArmFile) -> Resolution | None:
 
 
 def _least(make: Callable[[int, int], Plan], goal: Goal) -> Plan:
-    """Smallest grid that is expected to reach the goal; if none is, the largest grid in the allowed time."""
+    """Smallest grid that is expected to reach the goal; if none is, the largest
+    grid in the allowed time.
+    """
     best = None
     for postures, speeds in GRIDS:
         plan = make(postures, speeds)
         if plan.robot_time > goal.time:
             break
         best = plan
-        if all(told.friction <= goal.friction and max(told.parameters.values()) <= goal.parameters for told in plan.predicted):
+        if all(
+            told.friction <= goal.friction and max(told.parameters.values()) <= goal.parameters
+            for told in plan.predicted
+        ):
             break
     if best is None:
-        raise TooShort(f"{plan.arm}: {goal.time:.0f} s of robot time are too short; the shortest plan takes "
-                       f"{plan.robot_time:.0f} s")
+        raise TooShort(
+            f"{plan.arm}: {goal.time:.0f} s of robot time are too short; the shortest plan takes "
+            f"{plan.robot_time:.0f} s"
+        )
     return best

@@ -19,15 +19,18 @@ from stribeck.ident.log.run import WARM_UP, Run, arm_sha256, load_run
 from stribeck.ident.log.strokes import REST_TOLERANCE
 
 METHOD = "warm-up"
-LIMIT = 900.0           # longest warm-up [s]
-CHANGE = 0.01           # friction has settled if it changes by no more than this part in every joint
-OVER = 120.0            # within this time [s]
-_LEVEL = 0.1            # level of the speeds: 0 is the fastest, 1 the slowest
-_LEAST = 6              # smallest number of round trips that show a change
-_AT_SPEED = 0.8         # part of its highest speed from which a joint's torque counts
+LIMIT = 900.0  # longest warm-up [s]
+# friction has settled if it changes by no more than this part in every joint
+CHANGE = 0.01
+OVER = 120.0  # within this time [s]
+_LEVEL = 0.1  # level of the speeds: 0 is the fastest, 1 the slowest
+_LEAST = 6  # smallest number of round trips that show a change
+_AT_SPEED = 0.8  # part of its highest speed from which a joint's torque counts
 
 
-def plan_warm_up(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, limit: float = LIMIT) -> Plan:
+def plan_warm_up(
+    arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int = 0, limit: float = LIMIT
+) -> Plan:
     """Make a plan of round trips that lasts for `limit` seconds, checked against all limits.
 
     Other parameters and errors as in `one_joint_at_a_time.plan_constant_speed`.
@@ -37,13 +40,28 @@ def plan_warm_up(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int 
     way, speeds = sweep(design, design.at_level(_LEVEL))
     way = free_way(design, home, way, np.random.default_rng(seed))
     writer.move(home, 0)
-    writer.round_trip(Trip(0, way, design.active[0], float(speeds[design.active[0]])), 0, reference=True)
-    plan = Plan(arm.name, arm_sha256(arm), METHOD, seed, design.mechanism.names, tuple(home.tolist()), tuple(writer.segments),
-                purpose=WARM_UP)
+    writer.round_trip(
+        Trip(0, way, design.active[0], float(speeds[design.active[0]])), 0, reference=True
+    )
+    plan = Plan(
+        arm.name,
+        arm_sha256(arm),
+        METHOD,
+        seed,
+        design.mechanism.names,
+        tuple(home.tolist()),
+        tuple(writer.segments),
+        purpose=WARM_UP,
+    )
     there, back = plan.segments[1:]
     trip = with_robot_time(replace(plan, segments=(there, back)), arm).robot_time
-    trips = [replace(segment, id=2 * k + segment.id, mirror_of=None if segment is there else 2 * k + there.id)
-             for k in range(max(1, int(limit // trip))) for segment in (there, back)]
+    trips = [
+        replace(
+            segment, id=2 * k + segment.id, mirror_of=None if segment is there else 2 * k + there.id
+        )
+        for k in range(max(1, int(limit // trip)))
+        for segment in (there, back)
+    ]
     plan = replace(plan, segments=(plan.segments[0], *trips))
     check_plan(plan, arm, design.mechanism)
     return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
@@ -52,8 +70,8 @@ def plan_warm_up(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: int 
 class Settling:
     """Judge of when a warm-up may end, called with the samples of each segment.
 
-    Friction of a round trip is the mean torque in the direction of motion, over both strokes. All other torque is the same in
-    every round trip.
+    Friction of a round trip is the mean torque in the direction of motion, over both strokes. All
+    other torque is the same in every round trip.
     """
 
     def __init__(self) -> None:
@@ -77,20 +95,32 @@ class Settling:
             return ""
         t, friction = (np.array(column) for column in zip(*last, strict=True))
         change = float(np.nanmax(_changes(t, friction)))
-        return f"friction changes by no more than {100.0 * change:.1f} % in {OVER / 60.0:g} min" if change <= CHANGE else ""
+        return (
+            f"friction changes by no more than {100.0 * change:.1f} % in {OVER / 60.0:g} min"
+            if change <= CHANGE
+            else ""
+        )
 
 
 def _along(samples: Sequence[JointSample]) -> Array:
-    """Mean torque of every moving joint in its direction of motion, near its highest speed, shape (n,); nan for others."""
-    q, dq, tau = (np.array([getattr(sample, key) for sample in samples]) for key in ("q", "dq", "tau"))
+    """Mean torque of every moving joint in its direction of motion, near its highest speed,
+    shape (n,); nan for others.
+    """
+    q, dq, tau = (
+        np.array([getattr(sample, key) for sample in samples]) for key in ("q", "dq", "tau")
+    )
     way = q[-1] - q[0]
     moves = dq * np.sign(way) > _AT_SPEED * np.max(np.abs(dq), axis=0)
-    mean = np.sum(np.where(moves, tau * np.sign(way), 0.0), axis=0) / np.maximum(moves.sum(axis=0), 1)
+    mean = np.sum(np.where(moves, tau * np.sign(way), 0.0), axis=0) / np.maximum(
+        moves.sum(axis=0), 1
+    )
     return np.where(np.abs(way) > REST_TOLERANCE, mean, np.nan)
 
 
 def _changes(t: Array, friction: Array) -> Array:
-    """Relative change of friction over `OVER` plus standard error, from a line through the round trips, shape (n,)."""
+    """Relative change of friction over `OVER` plus standard error, from a line through
+    the round trips, shape (n,).
+    """
     since = t - t.mean()
     slope = since @ friction / (since @ since)
     rest = friction - friction.mean(axis=0) - since[:, None] * slope
@@ -100,9 +130,15 @@ def _changes(t: Array, friction: Array) -> Array:
 
 def ended(run: Run) -> str:
     """Sentence with duration of a warm-up, why it ended, and temperatures of the drives."""
-    unsettled = ("friction had not settled" if run.duration > OVER else
-                 f"too short to tell whether friction had settled; the test needs more than {OVER / 60.0:g} min")
-    reason = next((event["reason"] for event in run.events if event.get("event") == ENOUGH), unsettled)
+    unsettled = (
+        "friction had not settled"
+        if run.duration > OVER
+        else "too short to tell whether friction had settled; the test needs more than "
+        f"{OVER / 60.0:g} min"
+    )
+    reason = next(
+        (event["reason"] for event in run.events if event.get("event") == ENOUGH), unsettled
+    )
     said = f"{run.duration / 60.0:.1f} min; {reason}"
     temperature = run.signals.get("temperature")
     if temperature is None or not np.isfinite(temperature[[0, -1]]).any():

@@ -1,4 +1,6 @@
-"""Friction of each joint in a simulation: from a calibration, otherwise from the arm file, otherwise from the model file."""
+"""Friction of each joint in a simulation: from a calibration, otherwise from the arm file,
+otherwise from the model file.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,8 +27,8 @@ class Moving:
     mechanism : Mechanism
         The mechanism with its friction; for an arm with closed chains, the whole chain.
     source : mapping of str to str
-        Joints, spherical and universal joints and closures that rub, and where their friction is stated: "model", "arm file" or
-        "calibration".
+        Joints, spherical and universal joints and closures that rub, and where their friction is
+        stated: "model", "arm file" or "calibration".
     """
 
     mechanism: Mechanism
@@ -34,33 +36,47 @@ class Moving:
 
     @property
     def friction(self) -> dict[str, JointFriction]:
-        """Of each that rubs; of spherical and universal joints a law `ARM` with a parameter of that name."""
+        """Of each that rubs; of spherical and universal joints a law `ARM` with
+        a parameter of that name.
+        """
         m = self.mechanism
-        arms = {one.name: one.friction_arm for one in m.balls} | {one.name: one.friction_arm for one in m.closures}
+        arms = {one.name: one.friction_arm for one in m.balls} | {
+            one.name: one.friction_arm for one in m.closures
+        }
         return {m.names[j]: stated for j, stated in m.friction.items()} | {
-            name: JointFriction(ARM, "none", {ARM: arm}) for name, arm in arms.items() if arm}
+            name: JointFriction(ARM, "none", {ARM: arm}) for name, arm in arms.items() if arm
+        }
 
     def words(self) -> dict[str, list[str]]:
-        """Return joints with the same friction under one text, which has parameters and source; last, joints without friction."""
+        """Return joints with the same friction under one text, which has parameters and source;
+        last, joints without friction.
+        """
         m, said = self.mechanism, dict[str, list[str]]()
         for name, stated in self.friction.items():
             slides = name in m.names and bool(m.prismatic[m.names.index(name)])
-            values = ", ".join(f"{key} {value:.4g} {unit(key, slides, stated.load)}".removesuffix(" 1")
-                               for key, value in stated.parameters.items() if value)
+            values = ", ".join(
+                f"{key} {value:.4g} {unit(key, slides, stated.load)}".removesuffix(" 1")
+                for key, value in stated.parameters.items()
+                if value
+            )
             load = "" if stated.load == "none" else f" with its {stated.load} load"
             said.setdefault(f"{stated.law}{load}: {values} ({self.source[name]})", []).append(name)
         within = {m.names[j] for ball in m.balls for j in ball.joints}
-        if without := [name for name in m.names if name not in self.friction and name not in within]:
+        if without := [
+            name for name in m.names if name not in self.friction and name not in within
+        ]:
             said["none"] = without
         return said
 
 
 def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Moving:
-    """Return the mechanism to simulate, with known friction and rotors; for an arm with closed chains, the whole chain.
+    """Return the mechanism to simulate, with known friction and rotors; for an arm with
+    closed chains, the whole chain.
 
-    Friction comes from the calibration first, then from the arm file (joints without a drive), then from the model file. Links
-    come from the calibration if it has identified them. In a calibration, the friction of a closed chain's joints without a
-    drive is in their classes, or else in the friction of the drives. The model file's friction of these joints would then count
+    Friction comes from the calibration first, then from the arm file (joints without a drive), then
+    from the model file. Links come from the calibration if it has identified them. In a
+    calibration, the friction of a closed chain's joints without a drive is in their classes, or
+    else in the friction of the drives. The model file's friction of these joints would then count
     twice, so it is left out.
 
     Raises
@@ -80,7 +96,10 @@ def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Movi
         stated = [one for one in chain.classes if one.stated or one.values]
         whole = with_friction(whole, stated)
         of_calibration = calibration is not None and calibration.model.passive.classes
-        source |= dict.fromkeys((joint for one in stated for joint in one.joints), CALIBRATION if of_calibration else ARM_FILE)
+        source |= dict.fromkeys(
+            (joint for one in stated for joint in one.joints),
+            CALIBRATION if of_calibration else ARM_FILE,
+        )
     if calibration is not None:
         whole = _with_calibrated(whole, calibration)
         source |= dict.fromkeys(calibration.joints, CALIBRATION)
@@ -88,7 +107,9 @@ def moving(mechanism: Mechanism, calibration: Calibration | None = None) -> Movi
 
 
 def _rotors(driven: Mechanism, whole: Mechanism) -> Array | None:
-    """Return the rotors of all joints of a closed chain; the arm file may state those of driven joints."""
+    """Return the rotors of all joints of a closed chain; the arm file may
+    state those of driven joints.
+    """
     if driven.rotors is None:
         return whole.rotors
     rotors = np.zeros((whole.n, whole.n)) if whole.rotors is None else whole.rotors.copy()
@@ -103,10 +124,19 @@ def _with_calibrated(whole: Mechanism, calibration: Calibration) -> Mechanism:
     friction, bearings = dict(whole.friction), list(whole.bearings)
     for name, joint in calibration.joints.items():
         if name not in whole.names:
-            raise InputError(f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration names this joint")
+            raise InputError(
+                f"{whole.name}: {unknown_name('joint', name, whole.names)}; the calibration names "
+                "this joint"
+            )
         if joint.components or joint.directional != "none":
-            raise InputError(f"joint {name}: the simulation has no friction that depends on load components or on direction; "
-                             "fit the joint with a single load and --directional none")
+            raise InputError(
+                f"joint {name}: the simulation has no friction that depends on load components or "
+                "on direction; "
+                "fit the joint with a single load and --directional none"
+            )
         j = whole.names.index(name)
-        friction[j], bearings[j] = JointFriction(joint.law, joint.load, joint.values), joint.bearing or bearings[j]
+        friction[j], bearings[j] = (
+            JointFriction(joint.law, joint.load, joint.values),
+            joint.bearing or bearings[j],
+        )
     return replace(whole, friction=friction, bearings=tuple(bearings))

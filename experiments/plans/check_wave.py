@@ -9,8 +9,8 @@ from stribeck.experiments.plans.motion_profile import Wave, motion_profile
 from stribeck.experiments.plans.plan import Segment
 from stribeck.ident.arrays import Array
 
-_CLOSE = 32             # times checked per period of the highest harmonic
-_AT_REST = 1e-3         # speed at both ends that counts as rest, as a part of the velocity limit
+_CLOSE = 32  # times checked per period of the highest harmonic
+_AT_REST = 1e-3  # speed at both ends that counts as rest, as a part of the velocity limit
 
 
 def check_wave(segment: Segment, start: Array, bounds: Bounds) -> float:
@@ -34,27 +34,63 @@ def check_wave(segment: Segment, start: Array, bounds: Bounds) -> float:
     limits, (low, high), speed = bounds.limits, bounds.limits.position.T, motion.fastest
     gap = np.minimum(start + s - low, high - start - s).min(axis=0)
     needed = run_on(speed, limits.acceleration, bounds.silent) * segment.moving(start)
-    _refuse(segment, bounds, "comes nearer to a position limit than", needed - gap, -gap, -needed, "")
+    _refuse(
+        segment, bounds, "comes nearer to a position limit than", needed - gap, -gap, -needed, ""
+    )
     begins = np.abs(motion(np.array([1e-6 * motion.period]))[1][0])
     still = _AT_REST * limits.velocity
     _refuse(segment, bounds, "begins at a speed of", begins - still, begins, still, "/s")
-    _refuse(segment, bounds, "has a speed of", np.abs(ds).max(axis=0) - limits.velocity, speed, limits.velocity, "/s")
+    _refuse(
+        segment,
+        bounds,
+        "has a speed of",
+        np.abs(ds).max(axis=0) - limits.velocity,
+        speed,
+        limits.velocity,
+        "/s",
+    )
     hardest = np.abs(motion.accelerations(t)).max(axis=0)
-    _refuse(segment, bounds, "has an acceleration of", hardest - limits.acceleration, hardest, limits.acceleration, "/s²")
+    _refuse(
+        segment,
+        bounds,
+        "has an acceleration of",
+        hardest - limits.acceleration,
+        hardest,
+        limits.acceleration,
+        "/s²",
+    )
     return float(gap.min())
 
 
-def _refuse(segment: Segment, bounds: Bounds, does: str, excess: Array, found: Array, allowed: Array, per: str) -> None:
+def _refuse(
+    segment: Segment,
+    bounds: Bounds,
+    does: str,
+    excess: Array,
+    found: Array,
+    allowed: Array,
+    per: str,
+) -> None:
     j = int(np.argmax(excess))
     if excess[j] <= 1e-9:
         return
     unit = bounds.unit(j) + per
     if does.endswith("than"):
-        raise PlanError(f"segment {segment.id} {does} allowed: {bounds.names[j]} keeps {-found[j]:.3g} {unit}, "
-                        f"but {-allowed[j]:.3g} {unit} are needed"
-                        + (f": if the computer stops sending, the drive keeps moving for {bounds.silent:.3g} s "
-                           f"(driver.watchdog plus {SILENT_CYCLES} cycles)" if allowed[j] else ""))
-    raise PlanError(f"segment {segment.id} {does} {found[j]:.4g} {unit} at {bounds.names[j]}, limit {allowed[j]:.4g} {unit}")
+        raise PlanError(
+            f"segment {segment.id} {does} allowed: {bounds.names[j]} keeps {-found[j]:.3g} {unit}, "
+            f"but {-allowed[j]:.3g} {unit} are needed"
+            + (
+                f": if the computer stops sending, the drive keeps moving for {bounds.silent:.3g} "
+                "s "
+                f"(driver.watchdog plus {SILENT_CYCLES} cycles)"
+                if allowed[j]
+                else ""
+            )
+        )
+    raise PlanError(
+        f"segment {segment.id} {does} {found[j]:.4g} {unit} at {bounds.names[j]}, limit "
+        f"{allowed[j]:.4g} {unit}"
+    )
 
 
 def check_harmonics(segment: Segment, n: int) -> None:
@@ -64,11 +100,17 @@ def check_harmonics(segment: Segment, n: int) -> None:
         return
     sizes = {len(row) for row in (*wave.sines, *wave.cosines)}
     if len(wave.sines) != n or len(wave.cosines) != n or len(sizes) != 1 or 0 in sizes:
-        raise PlanError(f"segment {segment.id}: wave.sines and wave.cosines need a row for each of the {n} joints, and all "
-                        "rows the same number of harmonics")
+        raise PlanError(
+            f"segment {segment.id}: wave.sines and wave.cosines need a row for each of the {n} "
+            "joints, and all "
+            "rows the same number of harmonics"
+        )
     if not wave.period > 0.0 or wave.periods < 1:
-        raise PlanError(f"segment {segment.id}: wave.period = {wave.period:g} s and wave.periods = {wave.periods}; needed are "
-                        "a period above 0 s and at least 1 period")
+        raise PlanError(
+            f"segment {segment.id}: wave.period = {wave.period:g} s and wave.periods = "
+            f"{wave.periods}; needed are "
+            "a period above 0 s and at least 1 period"
+        )
 
 
 def _check_ends(segment: Segment, start: Array) -> None:

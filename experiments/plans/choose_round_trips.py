@@ -1,4 +1,6 @@
-"""Choice of round trips with the most information per second of robot time, until every joint is known well enough."""
+"""Choice of round trips with the most information per second of robot time, until every
+joint is known well enough.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,9 +12,10 @@ from numpy.typing import NDArray
 from stribeck.experiments.plans.speeds_and_postures import Array, Goal, Trip
 from stribeck.ident.fit.information import Expectation, Outlook, information, planned
 
-_MUCH = 0.3             # decrease of a log variance by one round trip that counts as large
-_LONGEST = 1200.0       # s of robot time; without a time limit, a goal that takes longer counts as unreachable
-Told = list[Array]      # information of round trips about a joint, one array per candidate law
+_MUCH = 0.3  # decrease of a log variance by one round trip that counts as large
+# s of robot time; without a time limit, a goal that takes longer counts as unreachable
+_LONGEST = 1200.0
+Told = list[Array]  # information of round trips about a joint, one array per candidate law
 
 
 @dataclass
@@ -37,31 +40,62 @@ class JointKnowledge:
     asked: list[Array]
 
     @classmethod
-    def of(cls, points: pd.DataFrame, shape: tuple[int, int], expected: Expectation, goal: Goal) -> "JointKnowledge":
-        """Make it from the points of all variants (O, V) of all offers; a variant without points has no information."""
+    def of(
+        cls, points: pd.DataFrame, shape: tuple[int, int], expected: Expectation, goal: Goal
+    ) -> "JointKnowledge":
+        """Make it from the points of all variants (O, V) of all offers; a variant without
+        points has no information.
+        """
         trips, told = points["segment"].unique(), []
         for own in _told(points, expected):
             every = np.zeros((shape[0] * shape[1], *own.shape[1:]))
             every[trips] = own
             told.append(every.reshape(*shape, *own.shape[1:]))
-        outlooks = [Outlook.of(planned(points, candidate), candidate, expected.earlier) for candidate in expected.candidates]
-        return cls(expected, outlooks, told, [outlook.asked(points, goal.friction, goal.parameters) for outlook in outlooks])
+        outlooks = [
+            Outlook.of(planned(points, candidate), candidate, expected.earlier)
+            for candidate in expected.candidates
+        ]
+        return cls(
+            expected,
+            outlooks,
+            told,
+            [outlook.asked(points, goal.friction, goal.parameters) for outlook in outlooks],
+        )
 
     def fall(self, offers: NDArray[np.int_]) -> Array:
-        """Decrease of the lacking precision by each variant of some offers, weighted by what lacks most, shape (O, V)."""
-        return np.asarray(np.sum([outlook.lacks(asked) ** 2 * outlook.fall(told[offers], asked) for outlook, told, asked
-                                  in zip(self.outlooks, self.told, self.asked, strict=True)], axis=0))
+        """Decrease of the lacking precision by each variant of some offers, weighted by what
+        lacks most, shape (O, V).
+        """
+        return np.asarray(
+            np.sum(
+                [
+                    outlook.lacks(asked) ** 2 * outlook.fall(told[offers], asked)
+                    for outlook, told, asked in zip(
+                        self.outlooks, self.told, self.asked, strict=True
+                    )
+                ],
+                axis=0,
+            )
+        )
 
     def needs(self, fall: Array, time: Array) -> float:
-        """Estimate the least robot time to reach the goal, from offers with these decreases and times, shape (O,) [s].
+        """Estimate the least robot time to reach the goal, from offers with these decreases
+        and times, shape (O,) [s].
 
-        Variances fall with the inverse of the number of round trips. If a single round trip still brings much information, the
-        estimate does not hold, and the result is 0.
+        Variances fall with the inverse of the number of round trips. If a single round trip still
+        brings much information, the estimate does not hold, and the result is 0.
         """
-        lacking = sum(outlook.lacks(asked) ** 2 for outlook, asked in zip(self.outlooks, self.asked, strict=True))
+        lacking = sum(
+            outlook.lacks(asked) ** 2
+            for outlook, asked in zip(self.outlooks, self.asked, strict=True)
+        )
         best = int(np.argmax(fall / time))
         logarithm = float(fall[best]) / lacking
-        return 0.0 if logarithm > _MUCH else (self.lacks() ** 2 - 1.0) * float(time[best]) / max(logarithm, 1e-12)
+        return (
+            0.0
+            if logarithm > _MUCH
+            else (self.lacks() ** 2 - 1.0) * float(time[best]) / max(logarithm, 1e-12)
+        )
 
     def tell(self, points: pd.DataFrame) -> Told:
         """Information matrices of a round trip with these points, shape (p, p) each."""
@@ -69,15 +103,21 @@ class JointKnowledge:
 
     def take(self, told: Told, times: int = 1) -> None:
         """Add the information of a round trip; `times` = -1 removes it."""
-        self.outlooks = [outlook.with_trips(own, times) for outlook, own in zip(self.outlooks, told, strict=True)]
+        self.outlooks = [
+            outlook.with_trips(own, times) for outlook, own in zip(self.outlooks, told, strict=True)
+        ]
 
     def learn(self, offer: int, variant: int, told: Told) -> None:
-        """Store the information of an accepted round trip for its offer; it replaces the estimate made before."""
+        """Store the information of an accepted round trip for its offer; it replaces
+        the estimate made before.
+        """
         for every, own in zip(self.told, told, strict=True):
             every[offer, variant] = own
 
     def lacks(self) -> float:
-        """Largest ratio of expected to wanted half width, RMS over candidates with the same load; 1 when the goal is reached."""
+        """Largest ratio of expected to wanted half width, RMS over candidates with the same load; 1
+        when the goal is reached.
+        """
         worst: dict[str, list[float]] = {}
         for outlook, asked in zip(self.outlooks, self.asked, strict=True):
             worst.setdefault(outlook.candidate.load, []).append(outlook.lacks(asked))
@@ -85,12 +125,22 @@ class JointKnowledge:
 
 
 def _told(points: pd.DataFrame, expected: Expectation) -> Told:
-    return [information(points, planned(points, candidate), candidate, expected.noise) for candidate in expected.candidates]
+    return [
+        information(points, planned(points, candidate), candidate, expected.noise)
+        for candidate in expected.candidates
+    ]
 
 
-def choose(joints: Mapping[int, JointKnowledge], cost: Callable[[], Array], accept: Callable[[int, dict[int, int]], Trip | None],
-           points: Callable[[Trip], Mapping[int, pd.DataFrame]], limit: float, spent: float = 0.0) -> list[Trip]:
-    """Choose round trips greedily by gained precision per second, until no reachable precision is lacking.
+def choose(
+    joints: Mapping[int, JointKnowledge],
+    cost: Callable[[], Array],
+    accept: Callable[[int, dict[int, int]], Trip | None],
+    points: Callable[[Trip], Mapping[int, pd.DataFrame]],
+    limit: float,
+    spent: float = 0.0,
+) -> list[Trip]:
+    """Choose round trips greedily by gained precision per second, until no
+    reachable precision is lacking.
 
     Parameters
     ----------
@@ -99,7 +149,8 @@ def choose(joints: Mapping[int, JointKnowledge], cost: Callable[[], Array], acce
     cost : callable
         Robot time of every offer after the accepted ones, shape (O,) [s].
     accept : callable
-        Takes an offer and the best variant of each joint; returns the round trip, or None if the arm cannot drive it.
+        Takes an offer and the best variant of each joint; returns the round trip, or None
+        if the arm cannot drive it.
     points : callable
         Takes a round trip; returns its expected points of every joint.
     limit : float
@@ -124,7 +175,9 @@ def choose(joints: Mapping[int, JointKnowledge], cost: Callable[[], Array], acce
             break
         value = np.sum(within, axis=0) / time[offers]
         for offer in offers[np.argsort(-value)]:
-            variants = {j: int(np.argmax(joint.fall(offer[None])[0])) for j, joint in joints.items()}
+            variants = {
+                j: int(np.argmax(joint.fall(offer[None])[0])) for j, joint in joints.items()
+            }
             trip = accept(int(offer), variants)
             if trip is not None:
                 spent += float(time[offer])

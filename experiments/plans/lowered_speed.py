@@ -24,4 +24,7 @@ class LoweredSpeed:
 
     def sentence(self, unit: str) -> str:
         """Sentence with joint, both speeds and reason; `unit` is the unit of the speed."""
-        return f"{self.joint}: strokes up to {self.speed:.3g} {unit} instead of {self.wanted:.3g} {unit}: {self.reason}"
+        return (
+            f"{self.joint}: strokes up to {self.speed:.3g} {unit} instead of {self.wanted:.3g} "
+            f"{unit}: {self.reason}"
+        )

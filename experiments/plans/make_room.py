@@ -1,4 +1,6 @@
-"""Lowering of speeds until strokes have room, for arms without a posture in which the highest speeds fit."""
+"""Lowering of speeds until strokes have room, for arms without a posture in
+which the highest speeds fit.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +16,14 @@ from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE
 from stribeck.experiments.plans.speeds_and_postures import Array, Design
 
-WaysFrom = Callable[[Design, Array, NDArray[np.bool_], np.random.Generator], tuple[Array, NDArray[np.bool_]]]
+WaysFrom = Callable[
+    [Design, Array, NDArray[np.bool_], np.random.Generator], tuple[Array, NDArray[np.bool_]]
+]
 HasRoom = Callable[[Design], bool]
-_STEP = 0.85            # ratio of successive highest speeds
-LEAST_SPREAD = 10.0     # highest over lowest speed: with less, Coulomb, Stribeck and viscous friction are hard to tell apart
+_STEP = 0.85  # ratio of successive highest speeds
+# highest over lowest speed: with less, Coulomb, Stribeck and viscous
+# friction are hard to tell apart
+LEAST_SPREAD = 10.0
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,11 @@ class Places:
 
 
 def places_with_room(design: Design, ways_from: WaysFrom, seed: int) -> Places:
-    """Choose postures for the highest speeds that the limits allow, or else for the highest speeds that have room.
+    """Choose postures for the highest speeds that the limits allow, or else for the
+    highest speeds that have room.
 
-    The speeds of all joints are lowered by the same factor until strokes have room. Then the speed of each joint is raised again,
-    last joint first, if the strokes still have room.
+    The speeds of all joints are lowered by the same factor until strokes have room. Then the speed
+    of each joint is raised again, last joint first, if the strokes still have room.
 
     Parameters
     ----------
@@ -68,12 +75,25 @@ def places_with_room(design: Design, ways_from: WaysFrom, seed: int) -> Places:
     except NoRoom as error:
         refused = error
     slower, lacking = _slower(design), "slower strokes have no room either"
-    for has_room in (lambda one: _home_has_room(one, ways_from, seed), lambda one: _found(one, ways_from, seed) is not None):
-        if not (highest := _highest(slower, has_room)):     # the check at home is fast and usually decides
+    for has_room in (
+        lambda one: _home_has_room(one, ways_from, seed),
+        lambda one: _found(one, ways_from, seed) is not None,
+    ):
+        # the check at home is fast and usually decides
+        if not (highest := _highest(slower, has_room)):
             break
         if found := _found(_raised(highest, has_room), ways_from, seed):
-            return replace(found, lowered=(*found.lowered, *(_lowered(design, found.design, j, refused.lacking)
-                                                             for j in design.active if np.isfinite(found.design.cap[j]))))
+            return replace(
+                found,
+                lowered=(
+                    *found.lowered,
+                    *(
+                        _lowered(design, found.design, j, refused.lacking)
+                        for j in design.active
+                        if np.isfinite(found.design.cap[j])
+                    ),
+                ),
+            )
         lacking = "slower strokes have room at home, but in too few other postures"
     raise PlanError(f"{refused}; {lacking}") from refused
 
@@ -101,7 +121,12 @@ def _raised(design: Design, has_room: HasRoom) -> Design:
 
 def _places(design: Design, ways_from: WaysFrom, seed: int) -> Places:
     rng = np.random.default_rng(seed)
-    return Places(design, *design.choose_postures(partial(ways_from, design), rng), rng, tuple(_within_range(design)))
+    return Places(
+        design,
+        *design.choose_postures(partial(ways_from, design), rng),
+        rng,
+        tuple(_within_range(design)),
+    )
 
 
 def _home_has_room(design: Design, ways_from: WaysFrom, seed: int) -> bool:
@@ -122,7 +147,9 @@ def _found(design: Design, ways_from: WaysFrom, seed: int) -> Places | None:
 
 
 def _slower(design: Design) -> list[Design]:
-    """Designs with ever lower highest speeds, down to the least range of speeds; empty if the range is already smaller."""
+    """Designs with ever lower highest speeds, down to the least range of speeds; empty if the
+    range is already smaller.
+    """
     top = design.options.fastest * design.limits.velocity
     try:
         slow, _ = replace(design, cap=MOVE_SHARE * design.limits.velocity).ends
@@ -134,18 +161,24 @@ def _slower(design: Design) -> list[Design]:
 
 
 def _within_range(design: Design) -> Iterator[LoweredSpeed]:
-    """Joints whose position range is too short for all usual speeds, so that they never reach their velocity limit."""
+    """Joints whose position range is too short for all usual speeds, so that they never
+    reach their velocity limit.
+    """
     usual, (_, fast) = design.options.fastest * design.limits.velocity, design.ends
     for j in design.active:
         if np.isinf(design.cap[j]) and fast[j] < usual[j] / design.options.spread:
-            yield LoweredSpeed(design.mechanism.names[j], float(usual[j]), float(fast[j]),
-                               "faster strokes cannot reach their speed within the joint's position limits")
+            yield LoweredSpeed(
+                design.mechanism.names[j],
+                float(usual[j]),
+                float(fast[j]),
+                "faster strokes cannot reach their speed within the joint's position limits",
+            )
 
 
 def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpeed:
     try:
         wanted = float(design.ends[1][j])
-    except NoRoom:                      # no speed fits before it is lowered
+    except NoRoom:  # no speed fits before it is lowered
         wanted = float(design.options.fastest * design.limits.velocity[j])
     return LoweredSpeed(design.mechanism.names[j], wanted, float(slower.ends[1][j]), lacking)
 
@@ -153,7 +186,8 @@ def _lowered(design: Design, slower: Design, j: int, lacking: str) -> LoweredSpe
 def free_and_strong(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
     """Whether strokes, (K, n), stay clear and leave every drive torque for friction, shape (K,).
 
-    The faster check goes first. In a closed chain the reach is checked first, because torques exist only within reach.
+    The faster check goes first. In a closed chain the reach is checked first, because
+    torques exist only within reach.
     """
     tests = (strong_enough, _clear) if design.mechanism.chain is None else (_clear, strong_enough)
     found = np.ones(len(start), dtype=bool)
@@ -168,6 +202,8 @@ def _clear(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
 
 
 def strong_enough(design: Design, start: Array, way: Array) -> NDArray[np.bool_]:
-    """Whether rigid-body torque leaves every drive torque for friction on strokes at the highest speeds, shape (K,)."""
+    """Whether rigid-body torque leaves every drive torque for friction on strokes at the
+    highest speeds, shape (K,).
+    """
     share = strokes_share(design.mechanism, design.limits, start, way, design.ends[1])
     return np.asarray((share <= PLANNED_SHARE).all(axis=1))

@@ -9,14 +9,15 @@ from stribeck.ident.arm.arm_file import ArmFile, Limits
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 
-ACCELERATION_SHARE = 0.6        # fraction of the acceleration limit used by speed ramps; the rest is reserved for braking
-MOVE_SHARE = 0.5                # fraction of the velocity limit used by moves between postures
-RAMP_TORQUE_SHARE = 0.9         # fraction of the torque limit at which a torque ramp ends
-DWELL = 0.15                    # s of rest after every segment
-_CORNERS = 16                   # points per pass at which the speed of a wave is found,
-_WAY = 2 * _CORNERS             # and at which the path of a swing or wave is checked
-_KNOTS = 16                     # set-points per pass of a swing
-_WAVE_KNOTS = 32                # set-points per period of the highest harmonic of a wave
+# fraction of the acceleration limit used by speed ramps; the rest is reserved for braking
+ACCELERATION_SHARE = 0.6
+MOVE_SHARE = 0.5  # fraction of the velocity limit used by moves between postures
+RAMP_TORQUE_SHARE = 0.9  # fraction of the torque limit at which a torque ramp ends
+DWELL = 0.15  # s of rest after every segment
+_CORNERS = 16  # points per pass at which the speed of a wave is found,
+_WAY = 2 * _CORNERS  # and at which the path of a swing or wave is checked
+_KNOTS = 16  # set-points per pass of a swing
+_WAVE_KNOTS = 32  # set-points per period of the highest harmonic of a wave
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Trapezoid:
     Attributes
     ----------
     speed, acceleration : float
-        Highest rate and acceleration of the path fraction [1/s, 1/s²]; on a short path the rate that is reached.
+        Highest rate and acceleration of the path fraction [1/s, 1/s²]; on a short path
+        the rate that is reached.
     duration : float
         Time of the motion without dwell [s].
     """
@@ -51,9 +53,11 @@ class Trapezoid:
         ramp = self.speed / self.acceleration
         t = np.clip(t, 0.0, self.duration)
         rising, falling = np.minimum(t, ramp), np.minimum(self.duration - t, ramp)
-        s = np.where(t <= self.duration / 2.0,
-                     0.5 * self.acceleration * rising**2 + self.speed * (t - rising),
-                     1.0 - 0.5 * self.acceleration * falling**2 - self.speed * (self.duration - t - falling))
+        s = np.where(
+            t <= self.duration / 2.0,
+            0.5 * self.acceleration * rising**2 + self.speed * (t - rising),
+            1.0 - 0.5 * self.acceleration * falling**2 - self.speed * (self.duration - t - falling),
+        )
         return s, np.minimum(self.acceleration * np.minimum(rising, falling), self.speed)
 
 
@@ -91,7 +95,8 @@ class Swing:
 
 @dataclass(frozen=True)
 class Wave:
-    """Periodic motion: displacement of each joint from its start as a Fourier series; at rest at both ends.
+    """Periodic motion: displacement of each joint from its start as a Fourier
+    series; at rest at both ends.
 
     Attributes
     ----------
@@ -123,39 +128,59 @@ class Wave:
 
     def close(self, places: int) -> Array:
         """Times with `places` steps in each period of the highest harmonic [s]."""
-        return np.linspace(0.0, self.duration, places * round(self.duration / self.period * self.sines.shape[1]) + 1)
+        return np.linspace(
+            0.0,
+            self.duration,
+            places * round(self.duration / self.period * self.sines.shape[1]) + 1,
+        )
 
     def __call__(self, t: Array) -> tuple[Array, Array]:
-        """Displacements from the start and their rates at times t since the start [s], each shape (N, n)."""
+        """Displacements from the start and their rates at times t since the
+        start [s], each shape (N, n).
+        """
         w, angle = self._frequencies, np.outer(np.clip(t, 0.0, self.duration), self._frequencies)
         s, c = np.sin(angle), np.cos(angle)
         inside = ((t > 0.0) & (t < self.duration))[:, None]
-        return s @ self.sines.T + (c - 1.0) @ self.cosines.T, inside * ((c * w) @ self.sines.T - (s * w) @ self.cosines.T)
+        return s @ self.sines.T + (c - 1.0) @ self.cosines.T, inside * (
+            (c * w) @ self.sines.T - (s * w) @ self.cosines.T
+        )
 
     def accelerations(self, t: Array) -> Array:
         """Accelerations at times t of the motion, shape (N, n) [rad/s² or m/s²]."""
         square, angle = self._frequencies**2, np.outer(t, self._frequencies)
-        return np.asarray(-(np.sin(angle) * square) @ self.sines.T - (np.cos(angle) * square) @ self.cosines.T)
+        return np.asarray(
+            -(np.sin(angle) * square) @ self.sines.T - (np.cos(angle) * square) @ self.cosines.T
+        )
 
 
-def course(motion: Trapezoid | Swing | Wave, t: Array, start: Array, segment: Segment) -> tuple[Array, Array]:
+def course(
+    motion: Trapezoid | Swing | Wave, t: Array, start: Array, segment: Segment
+) -> tuple[Array, Array]:
     """Positions and velocities of all joints at times t of a segment's motion, shape (N, n)."""
     s, ds = (np.reshape(part, (len(t), -1)) for part in motion(t))
     way = np.ones(len(start)) if isinstance(motion, Wave) else np.array(segment.target) - start
     return start + s * way, ds * way
 
 
-def motion_profile(start: Array, segment: Segment, names: tuple[str, ...], limits: Limits) -> Trapezoid | Swing | Wave:
-    """Motion of a segment from `start`; a move is as fast as all joints allow, other kinds have their own speed."""
+def motion_profile(
+    start: Array, segment: Segment, names: tuple[str, ...], limits: Limits
+) -> Trapezoid | Swing | Wave:
+    """Motion of a segment from `start`; a move is as fast as all joints allow, other
+    kinds have their own speed.
+    """
     if segment.wave is not None:
         wave = segment.wave
-        return Wave(np.array(wave.sines), np.array(wave.cosines), wave.period, wave.period * wave.periods)
+        return Wave(
+            np.array(wave.sines), np.array(wave.cosines), wave.period, wave.period * wave.periods
+        )
     way = np.abs(np.array(segment.target) - start)
     moving = way > 0.0
     if segment.kind == "swing":
         leader = names.index(str(segment.joint))
         passes = np.array(segment.swings, dtype=float)
-        return Swing(passes, float(np.pi * passes[leader] * way[leader] / (2.0 * (segment.speed or 0.0))))
+        return Swing(
+            passes, float(np.pi * passes[leader] * way[leader] / (2.0 * (segment.speed or 0.0)))
+        )
     if not moving.any():
         return Trapezoid(1.0, 1.0, 0.0)
     acceleration = float(np.min(ACCELERATION_SHARE * limits.acceleration[moving] / way[moving]))
@@ -163,7 +188,8 @@ def motion_profile(start: Array, segment: Segment, names: tuple[str, ...], limit
         speed = float(np.max(segment.speeds(start, names)[moving] / way[moving]))
     else:
         speed = float(np.min(MOVE_SHARE * limits.velocity[moving] / way[moving]))
-    speed = min(speed, float(np.sqrt(acceleration)))       # on a short path, the profile is a triangle
+    # on a short path, the profile is a triangle
+    speed = min(speed, float(np.sqrt(acceleration)))
     return Trapezoid(speed, acceleration, 1.0 / speed + speed / acceleration)
 
 
@@ -171,7 +197,12 @@ def corner_points(start: Array, segment: Segment) -> Array:
     """Points between which the path of a segment is straight or nearly straight, shape (K, n)."""
     target = np.array(segment.target)
     if segment.wave is not None:
-        wave = Wave(np.array(segment.wave.sines), np.array(segment.wave.cosines), segment.wave.period, segment.wave.period)
+        wave = Wave(
+            np.array(segment.wave.sines),
+            np.array(segment.wave.cosines),
+            segment.wave.period,
+            segment.wave.period,
+        )
         return np.asarray(start + wave(wave.close(_WAY))[0])
     if segment.kind != "swing":
         return np.array([start, target])
@@ -182,9 +213,12 @@ def corner_points(start: Array, segment: Segment) -> Array:
 
 def robot_time(plan: Plan, limits: Limits) -> float:
     """Predicted time of the plan on the arm [s]."""
-    return sum(motion_profile(start, segment, plan.names, limits).duration + ramp_time(segment, plan.names, limits)
-               + rest_after(segment)
-               for start, segment in plan.legs())
+    return sum(
+        motion_profile(start, segment, plan.names, limits).duration
+        + ramp_time(segment, plan.names, limits)
+        + rest_after(segment)
+        for start, segment in plan.legs()
+    )
 
 
 def rest_after(segment: Segment) -> float:
@@ -193,7 +227,9 @@ def rest_after(segment: Segment) -> float:
 
 
 def ramp_time(segment: Segment, names: tuple[str, ...], limits: Limits) -> float:
-    """Longest time of rest and torque ramp of a segment [s]; joints usually break loose much earlier."""
+    """Longest time of rest and torque ramp of a segment [s]; joints usually
+    break loose much earlier.
+    """
     if segment.kind != "ramp":
         return 0.0
     torque = float(limits.torque[names.index(str(segment.joint))])

@@ -1,4 +1,6 @@
-"""Order of a campaign: one posture after the other, with reference round trips at home that show drift."""
+"""Order of a campaign: one posture after the other, with reference round
+trips at home that show drift.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
@@ -16,9 +18,9 @@ from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
 from stribeck.ident.fit.information import Expectation
 from stribeck.ident.log.run import arm_sha256
 
-REFERENCE = 0.35        # level of the reference speeds: 0 is the fastest, 1 the slowest
-REFERENCES = 2          # smallest number of reference round trips: at the start and at the end
-_TRIES = 5              # most attempts at a plan within the allowed robot time
+REFERENCE = 0.35  # level of the reference speeds: 0 is the fastest, 1 the slowest
+REFERENCES = 2  # smallest number of reference round trips: at the start and at the end
+_TRIES = 5  # most attempts at a plan within the allowed robot time
 
 
 class Writer:
@@ -38,28 +40,52 @@ class Writer:
         there, back, first = self.position + trip.way, self.position.copy(), len(self.segments)
         kind: Literal["stroke", "sweep"] = "stroke" if np.count_nonzero(trip.way) == 1 else "sweep"
         name, speed = self.names[trip.leader], round(float(trip.speed), 6)
-        self._add(Segment(first, kind, tuple(there.tolist()), posture, name, speed, None, reference))
-        self._add(Segment(first + 1, kind, tuple(back.tolist()), posture, name, speed, first, reference))
+        self._add(
+            Segment(first, kind, tuple(there.tolist()), posture, name, speed, None, reference)
+        )
+        self._add(
+            Segment(first + 1, kind, tuple(back.tolist()), posture, name, speed, first, reference)
+        )
 
     def swing(self, joint: int, way: float, speed: float, passes: int, posture: int) -> None:
-        """Append an oscillation of one joint with this highest speed; after an odd number of passes it ends `way` away."""
+        """Append an oscillation of one joint with this highest speed; after an odd number of
+        passes it ends `way` away.
+        """
         target = self.position.copy()
         target[joint] += way
         swings = tuple(passes if j == joint else 1 for j in range(len(self.names)))
-        self._add(Segment(len(self.segments), "swing", tuple(target.tolist()), posture, self.names[joint], float(f"{speed:.6g}"),
-                          swings=swings))
+        self._add(
+            Segment(
+                len(self.segments),
+                "swing",
+                tuple(target.tolist()),
+                posture,
+                self.names[joint],
+                float(f"{speed:.6g}"),
+                swings=swings,
+            )
+        )
 
     def wave(self, wave: Harmonics, posture: int) -> None:
         """Append a periodic motion, which returns to its start."""
-        self._add(Segment(len(self.segments), "wave", tuple(self.position.tolist()), posture, wave=wave))
+        self._add(
+            Segment(len(self.segments), "wave", tuple(self.position.tolist()), posture, wave=wave)
+        )
 
     def _add(self, segment: Segment) -> None:
         self.segments.append(segment)
         self.position = np.array(segment.target)
 
 
-def in_order(design: Design, method: str, seed: int, postures: Array, choice: Callable[[float], Sequence[Trip]],
-             references: Sequence[Trip], earlier: Mapping[str, Expectation] | None = None) -> Plan:
+def in_order(
+    design: Design,
+    method: str,
+    seed: int,
+    postures: Array,
+    choice: Callable[[float], Sequence[Trip]],
+    references: Sequence[Trip],
+    earlier: Mapping[str, Expectation] | None = None,
+) -> Plan:
     """Make a plan of round trips, posture by posture, checked against all limits.
 
     Parameters
@@ -94,12 +120,24 @@ def in_order(design: Design, method: str, seed: int, postures: Array, choice: Ca
             check_plan(plan, design.arm, design.mechanism)
             return forecast(with_margin(plan, design.arm, design.mechanism), design, earlier)
         time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
-    raise TooShort(f"{design.arm.path}: {allowed:.0f} s of robot time are too short; the shortest plan found takes "
-                   f"{plan.robot_time:.0f} s")
+    raise TooShort(
+        f"{design.arm.path}: {allowed:.0f} s of robot time are too short; the shortest plan found "
+        "takes "
+        f"{plan.robot_time:.0f} s"
+    )
 
 
-def _written(design: Design, method: str, seed: int, postures: Array, trips: Sequence[Trip], references: Sequence[Trip]) -> Plan:
-    """Write the round trips posture by posture, in the order in which `trips` first names the postures."""
+def _written(
+    design: Design,
+    method: str,
+    seed: int,
+    postures: Array,
+    trips: Sequence[Trip],
+    references: Sequence[Trip],
+) -> Plan:
+    """Write the round trips posture by posture, in the order in which `trips`
+    first names the postures.
+    """
     home, writer = postures[0], Writer(design.mechanism.names)
 
     def refer() -> None:
@@ -112,23 +150,34 @@ def _written(design: Design, method: str, seed: int, postures: Array, trips: Seq
         if number % design.options.reference_every == 0:
             refer()
         target = postures[posture]
-        if not (ways_are_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]
-                and _light_enough(design, writer.position, target)):
+        if not (
+            ways_are_clear(design.arm, design.mechanism, writer.position[None], target[None])[0]
+            and _light_enough(design, writer.position, target)
+        ):
             writer.move(home, 0)
         writer.move(target, number + 1)
         for trip in trips:
             if trip.posture == posture:
                 writer.round_trip(trip, number + 1)
     refer()
-    plan = Plan(design.arm.name, arm_sha256(design.arm), method, seed, design.mechanism.names, tuple(home.tolist()),
-                tuple(writer.segments))
+    plan = Plan(
+        design.arm.name,
+        arm_sha256(design.arm),
+        method,
+        seed,
+        design.mechanism.names,
+        tuple(home.tolist()),
+        tuple(writer.segments),
+    )
     return with_robot_time(plan, design.arm)
 
 
 def _light_enough(design: Design, start: Array, target: Array) -> bool:
     """Whether weight and inertia leave the drives enough torque for friction on a move."""
     limits = design.limits
-    share = strokes_share(design.mechanism, limits, start[None], (target - start)[None], MOVE_SHARE * limits.velocity)
+    share = strokes_share(
+        design.mechanism, limits, start[None], (target - start)[None], MOVE_SHARE * limits.velocity
+    )
     return bool((share <= PLANNED_SHARE).all())
 
 

@@ -1,10 +1,12 @@
 """The plan: a list of segments as data, and its file.
 
-Each segment starts where the previous segment ended. A *move* brings all joints to a posture on a straight line in joint space.
-A *stroke* moves one joint at constant speed. A *sweep* moves several joints simultaneously, each at its own constant speed. A
-segment with ``mirror_of`` is the same motion backwards as the segment it names. In a *swing* every joint oscillates between start
-and target as a cosine, a given number of times. In a *wave* every joint follows its own Fourier series and returns to its start.
-In a *ramp* the arm rests, then the torque of one joint grows until the joint moves, and the joint returns to its start.
+Each segment starts where the previous segment ended. A *move* brings all joints to a posture on a
+straight line in joint space. A *stroke* moves one joint at constant speed. A *sweep* moves several
+joints simultaneously, each at its own constant speed. A segment with ``mirror_of`` is the same
+motion backwards as the segment it names. In a *swing* every joint oscillates between start and
+target as a cosine, a given number of times. In a *wave* every joint follows its own Fourier series
+and returns to its start. In a *ramp* the arm rests, then the torque of one joint grows until the
+joint moves, and the joint returns to its start.
 """
 
 from collections.abc import Iterator
@@ -26,12 +28,13 @@ from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
 
 SCHEMA = 1
-_LISTS = ("lowered", "predicted", "segments")      # keys written with one entry per line
+_LISTS = ("lowered", "predicted", "segments")  # keys written with one entry per line
 
 
 @dataclass(frozen=True)
 class Harmonics:
-    """Periodic motion of all joints: q_j(t) = start_j + sum over k of a_jk sin(2 pi k t / T) + b_jk (cos(2 pi k t / T) - 1).
+    """Periodic motion of all joints: q_j(t) = start_j + sum over k of a_jk sin(2 pi k t / T) +
+    b_jk (cos(2 pi k t / T) - 1).
 
     Attributes
     ----------
@@ -59,8 +62,8 @@ class Segment:
     id : int
         Number of the segment, stored with every sample.
     kind : str
-        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several joints at constant speeds), "swing"
-        (oscillation), "wave" (Fourier series) or "ramp" (growing torque).
+        "move" (all joints), "stroke" (one joint at constant speed), "sweep" (several joints at
+        constant speeds), "swing" (oscillation), "wave" (Fourier series) or "ramp" (growing torque).
     target : tuple of float
         Position of all joints at the end [rad or m].
     posture : int
@@ -68,7 +71,8 @@ class Segment:
     joint : str, optional
         The joint of a stroke or ramp; in a sweep or swing, the joint that `speed` belongs to.
     speed : float, optional
-        Unsigned speed of `joint`, in a swing its highest [rad/s or m/s]. Speeds of the other joints follow from their strokes.
+        Unsigned speed of `joint`, in a swing its highest [rad/s or m/s]. Speeds of the other joints
+        follow from their strokes.
     mirror_of : int, optional
         Number of the segment that this segment plays backwards.
     reference : bool
@@ -76,7 +80,8 @@ class Segment:
     swings : tuple of int, optional
         Number of passes of each joint between start and target in a swing; odd.
     rate, dwell : float, optional
-        Signed rate of the torque of a ramp [N·m/s or N/s], and rest before the ramp, or after a move [s].
+        Signed rate of the torque of a ramp [N·m/s or N/s], and rest before the
+        ramp, or after a move [s].
     wave : Harmonics, optional
         The motion of a wave.
     """
@@ -99,10 +104,14 @@ class Segment:
         """Whether the segment moves each joint, shape (n,)."""
         if self.wave is None:
             return np.asarray(np.abs(np.array(self.target) - start) > 0.0)
-        return np.asarray(np.any(np.array(self.wave.sines), axis=1) | np.any(np.array(self.wave.cosines), axis=1))
+        return np.asarray(
+            np.any(np.array(self.wave.sines), axis=1) | np.any(np.array(self.wave.cosines), axis=1)
+        )
 
     def speeds(self, start: Array, names: tuple[str, ...]) -> Array:
-        """Unsigned speeds of all joints, in a swing the highest speeds, shape (n,) [rad/s or m/s]."""
+        """Unsigned speeds of all joints, in a swing the highest speeds,
+        shape (n,) [rad/s or m/s].
+        """
         way = np.abs(np.array(self.target) - start) * np.array(self.swings or 1)
         return np.asarray((self.speed or 0.0) * way / way[names.index(str(self.joint))])
 
@@ -181,13 +190,22 @@ def write_plan(plan: Plan, path: Path) -> None:
 def plan_table(plan: Plan) -> dict[str, Any]:
     """Convert a plan to plain data; unset values are left out."""
     table = asdict(plan)
-    table["segments"] = [{key: _lists(value) for key, value in segment.items()
-                          if value is not None and value is not False} for segment in table["segments"]]
+    table["segments"] = [
+        {
+            key: _lists(value)
+            for key, value in segment.items()
+            if value is not None and value is not False
+        }
+        for segment in table["segments"]
+    ]
     table["predicted"] = list(table["predicted"])
     for key in ("lowered", "singular_margin"):
         if not table[key]:
             del table[key]
-    return {"schema": SCHEMA, **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()}}
+    return {
+        "schema": SCHEMA,
+        **{key: list(value) if isinstance(value, tuple) else value for key, value in table.items()},
+    }
 
 
 def _lists(value: Any) -> Any:
@@ -213,13 +231,31 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
     parsed = parse_table(_PlanTable, upgrade(table, path, SCHEMA), path)
     for segment in parsed.segments:
         if len(segment.target) != len(parsed.names):
-            raise PlanError(f"{path}: segment {segment.id}: target has {len(segment.target)} value(s), but names lists "
-                            f"{len(parsed.names)} joint(s); a value for each joint is needed")
+            raise PlanError(
+                f"{path}: segment {segment.id}: target has {len(segment.target)} value(s), but "
+                "names lists "
+                f"{len(parsed.names)} joint(s); a value for each joint is needed"
+            )
     if len(parsed.start) != len(parsed.names):
-        raise PlanError(f"{path}: start has {len(parsed.start)} value(s), but names lists {len(parsed.names)} joint(s); a value "
-                        "for each joint is needed")
-    return Plan(parsed.arm, parsed.arm_sha256, parsed.method, parsed.seed, parsed.names, parsed.start, parsed.segments,
-                parsed.robot_time, parsed.purpose, parsed.predicted, parsed.lowered, parsed.singular_margin)
+        raise PlanError(
+            f"{path}: start has {len(parsed.start)} value(s), but names lists {len(parsed.names)} "
+            "joint(s); a value "
+            "for each joint is needed"
+        )
+    return Plan(
+        parsed.arm,
+        parsed.arm_sha256,
+        parsed.method,
+        parsed.seed,
+        parsed.names,
+        parsed.start,
+        parsed.segments,
+        parsed.robot_time,
+        parsed.purpose,
+        parsed.predicted,
+        parsed.lowered,
+        parsed.singular_margin,
+    )
 
 
 def _known_purpose(purpose: str) -> str:

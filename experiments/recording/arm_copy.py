@@ -1,4 +1,6 @@
-"""Verbatim copies of arm file and model in a run folder, so that a run can be fitted without other files."""
+"""Verbatim copies of arm file and model in a run folder, so that a run can be
+fitted without other files.
+"""
 
 import shutil
 from pathlib import Path
@@ -20,8 +22,10 @@ def refuse_parts(model: Path) -> None:
         If the model has an include; the message says how to merge the files.
     """
     if b"<include" in model.read_bytes():
-        raise InputError(f"{model}: the model includes other files, but a run stores the model as one file. "
-                         "Merge the files with MuJoCo (mj_saveLastXML) and name the merged file in the arm file")
+        raise InputError(
+            f"{model}: the model includes other files, but a run stores the model as one file. "
+            "Merge the files with MuJoCo (mj_saveLastXML) and name the merged file in the arm file"
+        )
 
 
 def copy_arm(arm: ArmFile, folder: Path) -> None:
@@ -35,15 +39,24 @@ def copy_arm(arm: ArmFile, folder: Path) -> None:
 def check_copy(arm: ArmFile, folder: Path, mechanism: Mechanism) -> None:
     """Refuse a model whose masses or inertias need files that are not copied, such as meshes.
 
-    A run is fitted with its own copy of the model. The check runs before the arm moves; the run folder is deleted if it fails.
+    A run is fitted with its own copy of the model. The check runs before the arm moves; the run
+    folder is deleted if it fails.
     """
     try:
         copy = load_mechanism(load_arm(folder / ARM / arm.path.name, model_dir=folder / ARM))
-        why = "" if same_dynamics(copy, mechanism) else "masses or inertias differ without those files"
+        why = (
+            ""
+            if same_dynamics(copy, mechanism)
+            else "masses or inertias differ without those files"
+        )
     except StribeckError as error:
         why = str(error)
     if why:
         shutil.rmtree(folder)
-        raise InputError(f"{arm.model}: the model needs other files, such as meshes for its masses, but a run stores the "
-                         f"model file only ({why}). State an <inertial> for every body, or save the compiled model as one "
-                         "file with MuJoCo")
+        raise InputError(
+            f"{arm.model}: the model needs other files, such as meshes for its masses, but a run "
+            "stores the "
+            f"model file only ({why}). State an <inertial> for every body, or save the compiled "
+            "model as one "
+            "file with MuJoCo"
+        )

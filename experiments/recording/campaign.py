@@ -1,6 +1,7 @@
 """Campaign: a folder of runs that can be resumed.
 
-The folder is the only state. The remaining part of each plan follows from the segments that the runs have finished.
+The folder is the only state. The remaining part of each plan follows from the segments
+that the runs have finished.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,19 +28,22 @@ from stribeck.ident.log.run import ARM, DONE, FIT, RUNS, Run, arm_sha256, load_r
 from stribeck.ident.model.mechanism import Mechanism
 
 PLAN = "plan.toml"
-_PLANS = "plan-{}.toml"     # for later passes with a different plan
+_PLANS = "plan-{}.toml"  # for later passes with a different plan
 
 
 @dataclass(frozen=True)
 class Part:
-    """A run still to be recorded: its plan, and the label of the interrupted run that it continues."""
+    """A run still to be recorded: its plan, and the label of the
+    interrupted run that it continues.
+    """
 
     plan: Plan
     continues: str | None = None
 
 
 class Campaign:
-    """Folder into which runs of an arm are recorded one after the other; the arm may start at any position.
+    """Folder into which runs of an arm are recorded one after the other; the arm
+    may start at any position.
 
     Parameters
     ----------
@@ -50,7 +54,8 @@ class Campaign:
     seed : int
         Seed of simulated noise; every run adds its number.
     display : callable, optional
-        Takes a plan and returns a context manager, which is entered while the arm moves and yields the `watch` of `follow`.
+        Takes a plan and returns a context manager, which is entered while the arm moves and
+        yields the `watch` of `follow`.
     options : mapping, optional
         Options of the campaign as plain data, stored with every run.
     note : str
@@ -62,14 +67,21 @@ class Campaign:
         If the folder contains other files, or a campaign of another arm.
     """
 
-    def __init__(self, arm: ArmFile, folder: Path, seed: int,
-                 display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None,
-                 options: Mapping[str, Any] | None = None, note: str = "") -> None:
+    def __init__(
+        self,
+        arm: ArmFile,
+        folder: Path,
+        seed: int,
+        display: Callable[[Plan], AbstractContextManager[Watch | None]] | None = None,
+        options: Mapping[str, Any] | None = None,
+        note: str = "",
+    ) -> None:
         self.arm, self.folder = arm, folder
         self._seed, self._display, self._options, self._note = seed, display, options, note
         self.mechanism = load_mechanism(arm)
         self._refuse_strange()
-        self.device = connect(arm, seed + self._begun)      # a driver error is raised before files are written
+        # a driver error is raised before files are written
+        self.device = connect(arm, seed + self._begun)
         self._cold = True
 
     @property
@@ -81,8 +93,12 @@ class Campaign:
         """Last complete run of exactly this plan; None if there is none."""
         for path in reversed(campaign_runs(self.folder)):
             run = load_run(path, ())
-            if (run.purpose == plan.purpose and run.closed is not None and run.closed.get("reason") == DONE
-                    and plan_from_table(run.record["plan"], path) == plan):
+            if (
+                run.purpose == plan.purpose
+                and run.closed is not None
+                and run.closed.get("reason") == DONE
+                and plan_from_table(run.record["plan"], path) == plan
+            ):
                 return load_run(path)
         return None
 
@@ -91,7 +107,9 @@ class Campaign:
         return [run for one in self._passes(None)[:count] for run in one]
 
     def spent(self, count: int | None = None) -> float:
-        """Robot time of all runs up to the end of the first `count` passes, or of all runs by default [s]."""
+        """Robot time of all runs up to the end of the first `count` passes, or
+        of all runs by default [s].
+        """
         runs = [load_run(path, ()) for path in campaign_runs(self.folder)]
         if count is not None:
             ends = [one[-1].path for one in self._passes(())[:count]]
@@ -115,8 +133,11 @@ class Campaign:
     def left_of_ramps(self, plan: Plan) -> Part | None:
         """Remaining part of a plan of torque ramps; None if the plan is complete."""
         runs = self._of(plan.purpose, ())
-        begun = [one for one in ([runs[k] for k in one] for one in runs_by_pass(runs))
-                 if plan_from_table(one[0].record["plan"], one[0].path) == plan]
+        begun = [
+            one
+            for one in ([runs[k] for k in one] for one in runs_by_pass(runs))
+            if plan_from_table(one[0].record["plan"], one[0].path) == plan
+        ]
         return self._left(plan, begun[-1]) if begun else Part(plan)
 
     def _left(self, plan: Plan, runs: Sequence[Run]) -> Part | None:
@@ -124,7 +145,9 @@ class Campaign:
         return Part(rest, runs[-1].label) if rest else None
 
     def keep(self, plan: Plan, number: int) -> None:
-        """Write the plan of a pass into the folder before the pass begins; a plan file is never overwritten by another plan."""
+        """Write the plan of a pass into the folder before the pass begins; a plan file is never
+        overwritten by another plan.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / PLAN
         if number and read_plan(path) == plan:
@@ -134,13 +157,24 @@ class Campaign:
     def drive(self, plan: Plan, continues: str | None = None, enough: Enough | None = None) -> Path:
         """Record a run and return its folder.
 
-        A simulated arm stays warm from a warm-up to the fitted run; the run after a fitted run starts cold.
+        A simulated arm stays warm from a warm-up to the fitted run; the run after
+        a fitted run starts cold.
         """
         if not self._cold:
             self.device, self._cold = connect(self.arm, self._seed + self._begun), True
         with self._display(plan) if self._display else nullcontext() as watch:
-            path = drive_plan(self.arm, plan, self.folder, self._seed + self._begun, self._note, watch, continues, self.device,
-                              enough, self._options)
+            path = drive_plan(
+                self.arm,
+                plan,
+                self.folder,
+                self._seed + self._begun,
+                self._note,
+                watch,
+                continues,
+                self.device,
+                enough,
+                self._options,
+            )
         self._cold = plan.purpose != FIT
         return path
 
@@ -154,7 +188,10 @@ class Campaign:
         return [[runs[k] for k in one] for one in runs_by_pass(runs)]
 
     def _of(self, purpose: str, signals: tuple[str, ...] | None) -> list[Run]:
-        every = (load_run(path) if signals is None else load_run(path, signals) for path in campaign_runs(self.folder))
+        every = (
+            load_run(path) if signals is None else load_run(path, signals)
+            for path in campaign_runs(self.folder)
+        )
         return [run for run in every if run.purpose == purpose]
 
     def _plan(self, number: int) -> Path:
@@ -164,40 +201,72 @@ class Campaign:
     def _refuse_strange(self) -> None:
         """Refuse a folder with other files, or with a campaign of another arm."""
         folder, name = self.folder, self.arm.name
-        entries = {entry.name for entry in folder.iterdir()} if folder.is_dir() else {"a file"} if folder.is_file() else set()
+        entries = (
+            {entry.name for entry in folder.iterdir()}
+            if folder.is_dir()
+            else {"a file"}
+            if folder.is_file()
+            else set()
+        )
         strange = sorted(entries - {PLAN, RUNS, ARM})
         if not self._begun and strange:
-            raise InputError(f"{folder} contains {strange[0]}, but no campaign to resume; choose another --out")
+            raise InputError(
+                f"{folder} contains {strange[0]}, but no campaign to resume; choose another --out"
+            )
         runs = [load_run(path, ()) for path in campaign_runs(folder)]
-        if other := next((run.arm.serial for run in runs if run.arm.serial != self.arm.serial), None):
-            raise InputError(f"{folder} holds a campaign of the arm with the serial number {other}, and this arm has "
-                             f"{self.arm.serial or 'none'}; state --serial {other}, or start a new campaign with another --out")
+        if other := next(
+            (run.arm.serial for run in runs if run.arm.serial != self.arm.serial), None
+        ):
+            raise InputError(
+                f"{folder} holds a campaign of the arm with the serial number {other}, and this "
+                "arm has "
+                f"{self.arm.serial or 'none'}; state --serial {other}, or start a new campaign "
+                "with another --out"
+            )
         if any(run.record["arm_sha256"] != arm_sha256(self.arm) for run in runs):
-            raise InputError(f"{folder}: arm file or model of {name} changed since the campaign began; restore both, or start a "
-                             "new campaign with another --out")
+            raise InputError(
+                f"{folder}: arm file or model of {name} changed since the campaign began; restore "
+                "both, or start a "
+                "new campaign with another --out"
+            )
 
     def _refuse_other(self, plan: Plan, path: Path) -> None:
         """Refuse to resume a pass with another plan than the stored one."""
         made = read_plan(path)
         if made != plan:
             pairs = (("method", made.method, plan.method), ("seed", made.seed, plan.seed))
-            differs = next((f"{key} {old} instead of {new}" for key, old, new in pairs if old != new),
-                           "other joints, strokes or speeds")
-            raise InputError(f"{path} differs from the plan that these options make: the file has {differs}; leave the options "
-                             "out to resume with the stored ones")
+            differs = next(
+                (f"{key} {old} instead of {new}" for key, old, new in pairs if old != new),
+                "other joints, strokes or speeds",
+            )
+            raise InputError(
+                f"{path} differs from the plan that these options make: the file has {differs}; "
+                "leave the options "
+                "out to resume with the stored ones"
+            )
 
 
 def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism) -> Plan | None:
     """Return the plan from the first round trip that no run has finished; None if all are finished.
 
-    Segments keep their numbers. The arm drives straight to the first segment if that path is clear, else along the plan's moves.
+    Segments keep their numbers. The arm drives straight to the first segment if that path is clear,
+    else along the plan's moves.
     """
     done = set().union(*(_driven(plan, run) for run in runs))
-    first = next((k for k, segment in enumerate(plan.segments) if segment.kind != "move" and segment.id not in done), None)
+    first = next(
+        (
+            k
+            for k, segment in enumerate(plan.segments)
+            if segment.kind != "move" and segment.id not in done
+        ),
+        None,
+    )
     if first is None:
         return None
     begin, segment = list(plan.legs())[first]
-    way: tuple[Segment, ...] = tuple(segment for segment in plan.segments[:first] if segment.kind == "move")
+    way: tuple[Segment, ...] = tuple(
+        segment for segment in plan.segments[:first] if segment.kind == "move"
+    )
     if ways_are_clear(arm, mechanism, np.array(plan.start)[None], begin[None])[0]:
         unused = max(segment.id for segment in plan.segments) + 1
         way = (Segment(unused, "move", tuple(begin.tolist()), segment.posture),)
@@ -205,9 +274,22 @@ def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism)
 
 
 def _driven(plan: Plan, run: Run) -> set[int]:
-    """Segments that a run finished with every sample on disk; strokes and ramps count only if both halves of the pair did."""
-    finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= run.rows}
-    pairs = [(segment.mirror_of, segment.id) for segment in plan.segments if segment.mirror_of is not None]
-    pairs += [(up.id, down.id) for up, down in pairwise(plan.segments)
-              if up.kind == down.kind == "ramp" and (up.joint, up.posture) == (down.joint, down.posture)]
+    """Segments that a run finished with every sample on disk; strokes and ramps count only if
+    both halves of the pair did.
+    """
+    finished = {
+        event["segment"]
+        for event in run.events
+        if event["event"] == "finished" and event["row"] <= run.rows
+    }
+    pairs = [
+        (segment.mirror_of, segment.id)
+        for segment in plan.segments
+        if segment.mirror_of is not None
+    ]
+    pairs += [
+        (up.id, down.id)
+        for up, down in pairwise(plan.segments)
+        if up.kind == down.kind == "ramp" and (up.joint, up.posture) == (down.joint, down.posture)
+    ]
     return finished - {id_ for pair in pairs if not finished.issuperset(pair) for id_ in pair}

@@ -1,6 +1,8 @@
-"""Writing of samples and events to disk in a separate thread, so that the arm does not wait for the disk.
+"""Writing of samples and events to disk in a separate thread, so that the arm
+does not wait for the disk.
 
-Samples and events survive a killed process once the thread has written them, a few milliseconds after they are handed over.
+Samples and events survive a killed process once the thread has written them, a few milliseconds
+after they are handed over.
 """
 
 import io
@@ -22,9 +24,9 @@ from stribeck.drivers.interrupts import uninterrupted
 from stribeck.experiments.errors import RecordingFailed
 from stribeck.ident.log.run import EVENTS, SAMPLES
 
-_SYNC_EVERY = 1.0       # s of wall time between fsyncs
-_BACKLOG = 64           # length of the queue of batches and events: about a minute of motion
-_STUCK = 10.0           # timeout of a write [s]
+_SYNC_EVERY = 1.0  # s of wall time between fsyncs
+_BACKLOG = 64  # length of the queue of batches and events: about a minute of motion
+_STUCK = 10.0  # timeout of a write [s]
 KEPT = "samples recorded before are kept"
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
 
@@ -50,15 +52,19 @@ class Disk:
     def __init__(self, folder: Path, waits: bool = True) -> None:
         self.written, self._waits = 0, waits
         self._folder = folder
-        self._samples, self._events = (folder / SAMPLES).open("xb"), (folder / EVENTS).open("x", encoding="utf-8")
+        self._samples, self._events = (
+            (folder / SAMPLES).open("xb"),
+            (folder / EVENTS).open("x", encoding="utf-8"),
+        )
         self._stream: pa.RecordBatchStreamWriter | None = None
-        self._whole = True              # False during a write of samples, and for good after a failed write
+        # False during a write of samples, and for good after a failed write
+        self._whole = True
         self._failure: BaseException | None = None
-        self._told = False              # whether the failure was raised
+        self._told = False  # whether the failure was raised
         self._synced = time.monotonic()
         self._waiting: queue.Queue[tuple[str, Callable[[], None]] | None] = queue.Queue(_BACKLOG)
         self._thread: threading.Thread | None = None
-        self._began = np.inf            # start of the current write
+        self._began = np.inf  # start of the current write
         _pack_once()
 
     def event(self, event: Mapping[str, Any]) -> None:
@@ -66,7 +72,9 @@ class Disk:
         self._hand_over(EVENTS, partial(self._write_event, event))
 
     def samples(self, schema: pa.Schema, columns: Sequence[np.ndarray]) -> None:
-        """Queue a batch of samples for writing; the caller must not change the arrays afterwards."""
+        """Queue a batch of samples for writing; the caller must not
+        change the arrays afterwards.
+        """
         self._hand_over(SAMPLES, partial(self._write_samples, schema, columns))
 
     def raise_failure(self) -> None:
@@ -84,8 +92,9 @@ class Disk:
     def close(self, closed: Mapping[str, Any]) -> None:
         """Write the queue and a last event that says how the run ended; safe to call twice.
 
-        If one step fails, the others still run, unless the disk hangs. The last event has no number of rows (null) if writing
-        samples failed. A failure that was already raised is not raised again.
+        If one step fails, the others still run, unless the disk hangs. The last event has
+        no number of rows (null) if writing samples failed. A failure that was already
+        raised is not raised again.
 
         Raises
         ------
@@ -95,27 +104,41 @@ class Disk:
         if self._events.closed:
             return
         if self._finished():
-            for name, step in ((SAMPLES, self._end_stream), (SAMPLES, partial(os.fsync, self._samples.fileno())),
-                               (SAMPLES, self._samples.close), (EVENTS, partial(self._say_closed, closed)),
-                               (EVENTS, partial(os.fsync, self._events.fileno())), (EVENTS, self._events.close)):
+            for name, step in (
+                (SAMPLES, self._end_stream),
+                (SAMPLES, partial(os.fsync, self._samples.fileno())),
+                (SAMPLES, self._samples.close),
+                (EVENTS, partial(self._say_closed, closed)),
+                (EVENTS, partial(os.fsync, self._events.fileno())),
+                (EVENTS, self._events.close),
+            ):
                 self._attempt(name, step)
         self.raise_failure()
 
     @uninterrupted()
     def _hand_over(self, name: str, step: Callable[[], None]) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._write_all, daemon=True)        # does not keep the program alive
+            # does not keep the program alive
+            self._thread = threading.Thread(target=self._write_all, daemon=True)
             self._thread.start()
         if self._hangs():
             self._give_up(self._stuck())
         try:
             self._waiting.put((name, step), self._waits, _STUCK)
         except queue.Full:
-            self._give_up(self._stuck() if self._waits else RecordingFailed(
-                f"{self._folder}: the disk is too slow, {_BACKLOG} batches and events are waiting; {KEPT}"))
+            self._give_up(
+                self._stuck()
+                if self._waits
+                else RecordingFailed(
+                    f"{self._folder}: the disk is too slow, {_BACKLOG} batches and events are "
+                    f"waiting; {KEPT}"
+                )
+            )
 
     def _finished(self) -> bool:
-        """Whether the whole queue was written; waits up to the timeout, and longer if the disk makes progress."""
+        """Whether the whole queue was written; waits up to the timeout, and longer
+        if the disk makes progress.
+        """
         if self._thread is None:
             return True
         end = time.monotonic() + _STUCK
@@ -149,10 +172,12 @@ class Disk:
         """Run one writing step; the first failure is kept for `raise_failure`."""
         try:
             step()
-        except BaseException as error:          # `raise_failure` raises it in the caller's thread
+        except BaseException as error:  # `raise_failure` raises it in the caller's thread
             failed: BaseException = error
             if isinstance(error, OSError | pa.ArrowException):
-                failed = RecordingFailed(f"{self._folder / name}: {getattr(error, 'strerror', None) or error}; {KEPT}")
+                failed = RecordingFailed(
+                    f"{self._folder / name}: {getattr(error, 'strerror', None) or error}; {KEPT}"
+                )
                 failed.__cause__ = error
             self._failure = self._failure or failed
 
@@ -191,7 +216,9 @@ def _batch(schema: pa.Schema, columns: Sequence[np.ndarray]) -> pa.RecordBatch:
 
 
 def _pack_once() -> None:
-    """Write a first batch before motion: it takes tens of milliseconds, which would delay a moving arm."""
+    """Write a first batch before motion: it takes tens of milliseconds, which
+    would delay a moving arm.
+    """
     schema = pa.schema([pa.field("t", pa.float64())])
     with pa.ipc.new_stream(io.BytesIO(), schema, options=_PACKED) as stream:
         stream.write_batch(_batch(schema, [np.zeros(1)]))

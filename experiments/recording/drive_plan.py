@@ -24,17 +24,28 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import FIT, REPLIES
 from stribeck.ident.model.mechanism import Mechanism
 
-_STOOD = 0.02           # rad or m that a joint may move before power-up; less than the clearance of a path from obstacles
-_FIRST_WAY = 0.1        # part of velocity and acceleration limits used for the first motion of real hardware
+# rad or m that a joint may move before power-up; less than the clearance of a path from obstacles
+_STOOD = 0.02
+# part of velocity and acceleration limits used for the first motion of real hardware
+_FIRST_WAY = 0.1
 
 
-def drive_plan(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None, note: str = "",
-               watch: Watch | None = None, continues: str | None = None, device: Arm | None = None,
-               enough: Enough | None = None, options: Mapping[str, Any] | None = None) -> Path:
+def drive_plan(
+    arm: ArmFile,
+    plan: Plan,
+    campaign: Path,
+    seed: int | None = None,
+    note: str = "",
+    watch: Watch | None = None,
+    continues: str | None = None,
+    device: Arm | None = None,
+    enough: Enough | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Path:
     """Move an arm along a plan and record it.
 
-    An exceeded limit, a fault or Ctrl-C stops the arm, closes the run with the reason and is raised again. Recorded samples
-    are kept.
+    An exceeded limit, a fault or Ctrl-C stops the arm, closes the run with the reason and is raised
+    again. Recorded samples are kept.
 
     Parameters
     ----------
@@ -66,21 +77,43 @@ def drive_plan(arm: ArmFile, plan: Plan, campaign: Path, seed: int | None = None
     check_modes(plan, device, arm)
     connected = Supervisor(device, mechanism.prismatic)
     together = any(segment.kind == "sweep" for segment in plan.segments)
-    folder = new_run_folder(campaign, plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed")
-    with RunWriter(folder, arm, mechanism, plan.method, arm.driver.rate, connected.resolution, plan_table(plan), seed, note,
-                   continues=continues, options=options, waits=arm.driver.kind == "simulated") as writer, \
-            _counted(device, writer), connected:
+    folder = new_run_folder(
+        campaign,
+        plan.purpose if plan.purpose != FIT else "whole-arm" if together else "constant-speed",
+    )
+    with (
+        RunWriter(
+            folder,
+            arm,
+            mechanism,
+            plan.method,
+            arm.driver.rate,
+            connected.resolution,
+            plan_table(plan),
+            seed,
+            note,
+            continues=continues,
+            options=options,
+            waits=arm.driver.kind == "simulated",
+        ) as writer,
+        _counted(device, writer),
+        connected,
+    ):
         check = checked_way(device, plan, arm, mechanism)
         connected.enable()
         follow(connected, plan, writer, watch, check, approach(arm), enough)
     return folder
 
 
-def checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Callable[[np.ndarray], None]:
-    """Return the check of the path from the arm's position to the start of the plan, to be called when the arm is powered.
+def checked_way(
+    device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism
+) -> Callable[[np.ndarray], None]:
+    """Return the check of the path from the arm's position to the start of the plan, to be
+    called when the arm is powered.
 
-    The search for collisions takes a while, and drives on a bus would miss their heartbeat. Therefore the path is checked before
-    the drives are powered; once powered, the joints must still be at the same position.
+    The search for collisions takes a while, and drives on a bus would miss their heartbeat.
+    Therefore the path is checked before the drives are powered; once powered, the joints must
+    still be at the same position.
     """
     if not isinstance(device, WiredArm):
         return lambda stands: check_way(stands, plan, arm, mechanism, approach(arm))
@@ -90,18 +123,24 @@ def checked_way(device: Arm, plan: Plan, arm: ArmFile, mechanism: Mechanism) -> 
     def stands_still(stands: np.ndarray) -> None:
         j = int(np.argmax(np.abs(stands - stood)))
         if abs(stands[j] - stood[j]) > _STOOD:
-            raise DriverError(f"{mechanism.names[j]} stood at {stood[j]:.4g} {mechanism.position_unit(j)} when the "
-                              f"path to the start was checked, and at {stands[j]:.4g} after power-up; start again when the arm "
-                              "is at rest")
+            raise DriverError(
+                f"{mechanism.names[j]} stood at {stood[j]:.4g} {mechanism.position_unit(j)} when "
+                "the "
+                f"path to the start was checked, and at {stands[j]:.4g} after power-up; start "
+                "again when the arm "
+                "is at rest"
+            )
 
     return stands_still
 
 
 @contextmanager
 def _counted(device: Arm, writer: RunWriter) -> Iterator[None]:
-    """Write an event with the bus statistics of a run: start, cycles, late cycles, missed and damaged replies, error frames.
+    """Write an event with the bus statistics of a run: start, cycles, late cycles, missed and
+    damaged replies, error frames.
 
-    The event is written after the arm has stopped, because the disk may be slow. It is left out if no drive was connected.
+    The event is written after the arm has stopped, because the disk may be slow. It is left out
+    if no drive was connected.
     """
     if not isinstance(device, WiredArm):
         yield
@@ -114,9 +153,15 @@ def _counted(device: Arm, writer: RunWriter) -> Iterator[None]:
     finally:
         tally = device.tally
         if device.epoch != epoch:
-            writer.event(REPLIES, epoch=round(device.epoch, 6), cycles=tally.cycles - before.cycles,
-                         late=tally.late - before.late, missed=(tally.missed - before.missed).tolist(),
-                         corrupt=link.corrupt - corrupt, error_frames=link.error_frames - errors)
+            writer.event(
+                REPLIES,
+                epoch=round(device.epoch, 6),
+                cycles=tally.cycles - before.cycles,
+                late=tally.late - before.late,
+                missed=(tally.missed - before.missed).tolist(),
+                corrupt=link.corrupt - corrupt,
+                error_frames=link.error_frames - errors,
+            )
 
 
 def approach(arm: ArmFile) -> float:
@@ -127,5 +172,9 @@ def approach(arm: ArmFile) -> float:
 def check_modes(plan: Plan, device: Arm, arm: ArmFile) -> None:
     """Refuse a plan with torque ramps if the driver has no torque mode."""
     if "torque" not in device.modes and any(segment.kind == "ramp" for segment in plan.segments):
-        raise PlanError(f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no torque mode, only "
-                        f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with this driver")
+        raise PlanError(
+            f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no "
+            "torque mode, only "
+            f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with this "
+            "driver"
+        )

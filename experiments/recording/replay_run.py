@@ -41,14 +41,29 @@ def replay_run(run: Run, campaign: Path, paced: bool = False, watch: Watch | Non
         If the commands differ from the recorded ones.
     """
     arm, mechanism, record = ReplayArm(run, paced), load_mechanism(run.arm), run.record
-    with RunWriter(campaign / "runs" / run.path.resolve().name, run.arm, mechanism, record["experiment"],
-                   arm.rate, arm.resolution, record.get("plan"), record.get("seed"), run.note) as writer:
+    with RunWriter(
+        campaign / "runs" / run.path.resolve().name,
+        run.arm,
+        mechanism,
+        record["experiment"],
+        arm.rate,
+        arm.resolution,
+        record.get("plan"),
+        record.get("seed"),
+        run.note,
+    ) as writer:
         try:
             if record.get("plan"):
                 with Supervisor(arm, mechanism.prismatic) as guarded:
                     guarded.enable()
-                    follow(guarded, plan_from_table(record["plan"], run.path / RECORD), writer, watch,
-                           share=approach(run.arm), enough=_ended(run))
+                    follow(
+                        guarded,
+                        plan_from_table(record["plan"], run.path / RECORD),
+                        writer,
+                        watch,
+                        share=approach(run.arm),
+                        enough=_ended(run),
+                    )
             else:
                 with arm:
                     arm.enable()
@@ -60,8 +75,12 @@ def replay_run(run: Run, campaign: Path, paced: bool = False, watch: Watch | Non
 
 
 def _ended(run: Run) -> Enough | None:
-    """End the replay at the segment after which the recorded run ended early; None if the run was not ended early."""
-    reason = next((str(event["reason"]) for event in run.events if event.get("event") == ENOUGH), "")
+    """End the replay at the segment after which the recorded run ended early; None if
+    the run was not ended early.
+    """
+    reason = next(
+        (str(event["reason"]) for event in run.events if event.get("event") == ENOUGH), ""
+    )
     return (lambda segment, _: reason if segment.id == run.segment[-1] else "") if reason else None
 
 
@@ -70,6 +89,8 @@ def _follow_recording(arm: Arm, run: Run, writer: RunWriter, watch: Watch | None
     segment = Segment(0, "move", (), 0)
     for row in range(run.rows):
         sample = arm.step(Command(run.signals["dq_cmd"][row]))
-        writer.sample(sample, run.signals["q_cmd"][row], run.signals["dq_cmd"][row], int(run.segment[row]))
+        writer.sample(
+            sample, run.signals["q_cmd"][row], run.signals["dq_cmd"][row], int(run.segment[row])
+        )
         if watch and row % max(1, round(arm.rate / 10.0)) == 0:
             watch(segment, sample, float(np.ptp(run.t[: row + 1])))

@@ -12,7 +12,8 @@ _STAMP = "%Y-%m-%dT%H-%M-%SZ"
 
 
 def new_run_folder(campaign: Path, experiment: str) -> Path:
-    """Name of the next run folder in a campaign: UTC time and experiment, so that names sort by time.
+    """Name of the next run folder in a campaign: UTC time and experiment,
+    so that names sort by time.
 
     If another run has the same second, the name uses the next free second.
     """
@@ -23,7 +24,8 @@ def new_run_folder(campaign: Path, experiment: str) -> Path:
 
 
 def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
-    """Refuse a results folder that is not empty. Runs without a sample and the copy of an assumed arm are allowed.
+    """Refuse a results folder that is not empty. Runs without a sample and the copy of
+    an assumed arm are allowed.
 
     Raises
     ------
@@ -31,7 +33,10 @@ def refuse_used(folder: Path, remedy: str = "choose another --out") -> None:
         If the folder is not empty, because results are never mixed or overwritten.
     """
     failed = {record.parent for record in records(folder)} - set(campaign_runs(folder))
-    strange = set(folder.glob("*")) - {folder / RUNS, folder / ARM} | set(folder.glob(f"{RUNS}/*")) - failed
+    strange = (
+        set(folder.glob("*")) - {folder / RUNS, folder / ARM}
+        | set(folder.glob(f"{RUNS}/*")) - failed
+    )
     if folder.is_file() or strange:
         raise InputError(f"{folder} exists and is not empty; {remedy}")
 

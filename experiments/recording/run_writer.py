@@ -23,12 +23,22 @@ from stribeck.ident.log.run import DONE, RECORD, SCHEMA, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.versions import versions_of
 
-_UNITS = {"q": ("rad", "m"), "dq": ("rad/s", "m/s"), "tau": ("N·m", "N"), "q_cmd": ("rad", "m"),
-          "dq_cmd": ("rad/s", "m/s"), "t": ("s", "s"), "temperature": ("°C", "°C"), "raw": ("", ""), "q_link": ("rad", "m")}
+_UNITS = {
+    "q": ("rad", "m"),
+    "dq": ("rad/s", "m/s"),
+    "tau": ("N·m", "N"),
+    "q_cmd": ("rad", "m"),
+    "dq_cmd": ("rad/s", "m/s"),
+    "t": ("s", "s"),
+    "temperature": ("°C", "°C"),
+    "raw": ("", ""),
+    "q_link": ("rad", "m"),
+}
 
 
 class RunWriter:
-    """Writes one run folder: the record before motion, samples in batches of a second or a segment, events immediately.
+    """Writes one run folder: the record before motion, samples in batches of a second or a
+    segment, events immediately.
 
     Parameters
     ----------
@@ -60,10 +70,22 @@ class RunWriter:
         See `Disk`.
     """
 
-    def __init__(self, folder: Path, arm: ArmFile, mechanism: Mechanism, experiment: str, rate: float,
-                 resolution: Resolution | None = None, plan: dict[str, Any] | None = None, seed: int | None = None,
-                 note: str = "", origin: Mapping[str, Any] | None = None, continues: str | None = None,
-                 options: Mapping[str, Any] | None = None, waits: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        arm: ArmFile,
+        mechanism: Mechanism,
+        experiment: str,
+        rate: float,
+        resolution: Resolution | None = None,
+        plan: dict[str, Any] | None = None,
+        seed: int | None = None,
+        note: str = "",
+        origin: Mapping[str, Any] | None = None,
+        continues: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        waits: bool = True,
+    ) -> None:
         self.folder = folder
         self.rows = 0
         self._names, self._prismatic = mechanism.names, mechanism.prismatic
@@ -72,25 +94,51 @@ class RunWriter:
         self._filled = 0
         copy_arm(arm, folder)
         check_copy(arm, folder, mechanism)
-        steps = {} if resolution is None else {key: value.tolist() for key, value in vars(resolution).items()
-                                                     if value is not None}
-        record = {"schema": SCHEMA, "experiment": experiment, "arm": arm.name,
-                  **({"serial": arm.serial} if arm.serial else {}), "names": list(mechanism.names),
-                  "arm_file": arm.path.name, "arm_sha256": arm_sha256(arm), "driver": {**arm.driver.model_dump(), **steps},
-                  "versions": versions_of("stribeck", "numpy", "mujoco", "pyarrow")
-                  | {"python": platform.python_version()},
-                  "start": datetime.now(UTC).isoformat(timespec="milliseconds"), "seed": seed, "note": note,
-                  "continues": continues, **({"options": options} if options else {}), "plan": plan,
-                  **({"import": origin} if origin else {})}
+        steps = (
+            {}
+            if resolution is None
+            else {
+                key: value.tolist() for key, value in vars(resolution).items() if value is not None
+            }
+        )
+        record = {
+            "schema": SCHEMA,
+            "experiment": experiment,
+            "arm": arm.name,
+            **({"serial": arm.serial} if arm.serial else {}),
+            "names": list(mechanism.names),
+            "arm_file": arm.path.name,
+            "arm_sha256": arm_sha256(arm),
+            "driver": {**arm.driver.model_dump(), **steps},
+            "versions": versions_of("stribeck", "numpy", "mujoco", "pyarrow")
+            | {"python": platform.python_version()},
+            "start": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "seed": seed,
+            "note": note,
+            "continues": continues,
+            **({"options": options} if options else {}),
+            "plan": plan,
+            **({"import": origin} if origin else {}),
+        }
         _write_synced(folder / RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         self._disk = Disk(folder, waits)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        self.close(DONE if kind is None else "stopped by the operator" if kind is KeyboardInterrupt else str(error))
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close(
+            DONE
+            if kind is None
+            else "stopped by the operator"
+            if kind is KeyboardInterrupt
+            else str(error)
+        )
 
     def start(self, segment: Segment) -> None:
         """Write the event that a segment begins."""
@@ -98,7 +146,9 @@ class RunWriter:
         self.event("started", segment=segment.id, **mirror)
 
     def finish(self, segment: Segment) -> None:
-        """Write the event that a segment is complete, after all its samples are handed to the disk."""
+        """Write the event that a segment is complete, after all its
+        samples are handed to the disk.
+        """
         self._flush()
         self.event("finished", segment=segment.id)
 
@@ -106,7 +156,9 @@ class RunWriter:
         """Append one event."""
         self._disk.event({"event": event, "row": self.rows, **details})
 
-    def sample(self, sample: JointSample, q_cmd: np.ndarray, dq_cmd: np.ndarray, segment: int) -> None:
+    def sample(
+        self, sample: JointSample, q_cmd: np.ndarray, dq_cmd: np.ndarray, segment: int
+    ) -> None:
         """Record one sample with its set-points; raise if writing an earlier sample failed."""
         self._disk.raise_failure()
         if not self._signals:
@@ -130,24 +182,46 @@ class RunWriter:
         Ctrl-C takes effect afterwards. A failure that was already raised is not raised again.
         """
         with uninterrupted(), ExitStack() as steps:
-            steps.callback(self._disk.close, {"event": "closed", "row": self.rows, "rows": None, "reason": reason})
+            steps.callback(
+                self._disk.close,
+                {"event": "closed", "row": self.rows, "rows": None, "reason": reason},
+            )
             self._flush()
 
     def _take_columns(self, sample: JointSample) -> None:
         """Choose the columns from the signals of the first sample."""
-        self._signals = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t",
-                         *(["raw"] if sample.raw is not None else []),
-                         *(["temperature"] if sample.temperature is not None else []),
-                         *(["q_link"] if sample.q_link is not None else []))
+        self._signals = (
+            "q",
+            "dq",
+            "tau",
+            "q_cmd",
+            "dq_cmd",
+            "t",
+            *(["raw"] if sample.raw is not None else []),
+            *(["temperature"] if sample.temperature is not None else []),
+            *(["q_link"] if sample.q_link is not None else []),
+        )
         fields = [pa.field("t", pa.float64()), pa.field("segment", pa.int32())]
-        about = {"t": {"signal": "t", "joint": None, "unit": "s"}, "segment": {"signal": "segment", "joint": None, "unit": ""}}
+        about = {
+            "t": {"signal": "t", "joint": None, "unit": "s"},
+            "segment": {"signal": "segment", "joint": None, "unit": ""},
+        }
         for signal in self._signals:
             for name, slides in zip(self._names, self._prismatic, strict=True):
                 fields.append(pa.field(f"{signal}.{name}", pa.float64()))
-                about[f"{signal}.{name}"] = {"signal": signal, "joint": name, "unit": _UNITS[signal][int(slides)]}
-        metadata = {column: json.dumps(entry, ensure_ascii=False) for column, entry in about.items()}
+                about[f"{signal}.{name}"] = {
+                    "signal": signal,
+                    "joint": name,
+                    "unit": _UNITS[signal][int(slides)],
+                }
+        metadata = {
+            column: json.dumps(entry, ensure_ascii=False) for column, entry in about.items()
+        }
         self._schema = pa.schema(fields, metadata=metadata)
-        self._t, self._segment = np.empty(self._block_rows), np.empty(self._block_rows, dtype=np.int32)
+        self._t, self._segment = (
+            np.empty(self._block_rows),
+            np.empty(self._block_rows, dtype=np.int32),
+        )
         self._block = np.empty((len(self._signals), self._block_rows, len(self._names)))
 
     @uninterrupted()
@@ -156,7 +230,9 @@ class RunWriter:
         if rows := self._filled:
             self._filled = 0
             signals = self._block[:, :rows].transpose(0, 2, 1).copy().reshape(-1, rows)
-            self._disk.samples(self._schema, [self._t[:rows].copy(), self._segment[:rows].copy(), *signals])
+            self._disk.samples(
+                self._schema, [self._t[:rows].copy(), self._segment[:rows].copy(), *signals]
+            )
 
 
 def _write_synced(path: Path, text: str) -> None:

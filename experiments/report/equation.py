@@ -16,20 +16,43 @@ def equation(data: JointData) -> Markup:
     frame = law_named(joint.law).equation
     if not frame:
         return Markup("")
-    text = {key: words.fixed(joint.values[key], words.decimals_of(joint.parameters[key])) for key in joint.values}
+    text = {
+        key: words.fixed(joint.values[key], words.decimals_of(joint.parameters[key]))
+        for key in joint.values
+    }
     force, speed = ("F", "v") if data.prismatic else ("τ", "ω")
-    law = Markup(frame).format(lhs=Markup("<i>{}</i><sub>f</sub>").format(force), w=Markup("<i>{}</i>").format(speed), **text)
+    law = Markup(frame).format(
+        lhs=Markup("<i>{}</i><sub>f</sub>").format(force),
+        w=Markup("<i>{}</i>").format(speed),
+        **text,
+    )
     levels = []
     for key, letter in _LEVELS:
         if key in text and f"<i>{letter}</i>" in frame:
-            slopes = {f"{key}_coefficient": "", **{f"{key}_coefficient_{part}": part[0] for part in joint.components}}
-            levels.append(Markup("<i>{}</i> = {}").format(letter, text[key]) + Markup("").join(
-                Markup(" + {} <i>L</i><sub>{}</sub>" if part else " + {} <i>L</i>").format(text[name], *([part] if part else []))
-                for name, part in slopes.items() if name in text))
+            slopes = {
+                f"{key}_coefficient": "",
+                **{f"{key}_coefficient_{part}": part[0] for part in joint.components},
+            }
+            levels.append(
+                Markup("<i>{}</i> = {}").format(letter, text[key])
+                + Markup("").join(
+                    Markup(" + {} <i>L</i><sub>{}</sub>" if part else " + {} <i>L</i>").format(
+                        text[name], *([part] if part else [])
+                    )
+                    for name, part in slopes.items()
+                    if name in text
+                )
+            )
     for part in joint.components:
-        levels.append(Markup("<i>L</i><sub>{}</sub> = {} in {}").format(part[0], words.load_word(part, data.prismatic),
-                                                                       load_unit(part, data.prismatic)))
+        levels.append(
+            Markup("<i>L</i><sub>{}</sub> = {} in {}").format(
+                part[0], words.load_word(part, data.prismatic), load_unit(part, data.prismatic)
+            )
+        )
     if data.load is not None and not joint.components:
-        levels.append(Markup("<i>L</i> = {} in {}").format(words.load_word(joint.load, data.prismatic),
-                                                           load_unit(joint.load, data.prismatic)))
+        levels.append(
+            Markup("<i>L</i> = {} in {}").format(
+                words.load_word(joint.load, data.prismatic), load_unit(joint.load, data.prismatic)
+            )
+        )
     return Markup("<span>{}</span><span>{}</span>").format(law, Markup(", &ensp;").join(levels))

@@ -13,12 +13,13 @@ from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_part
 from stribeck.ident.log.reduction.round_trips import round_trips
 
-_BREAK = 1.0            # gap between runs on the time axis [min]
+_BREAK = 1.0  # gap between runs on the time axis [min]
 
 
 @dataclass(frozen=True)
 class JointData:
-    """Points of one joint with all derived arrays that the report shows; one row per row of the points table.
+    """Points of one joint with all derived arrays that the report shows; one row
+    per row of the points table.
 
     Attributes
     ----------
@@ -35,9 +36,11 @@ class JointData:
     points : DataFrame
         The joint's points.
     speed, odd, even, gravity, position : ndarray, shape (N,)
-        Unsigned speed, half difference, half sum, the model's gravity torque, and joint position [SI].
+        Unsigned speed, half difference, half sum, the model's gravity
+        torque, and joint position [SI].
     predicted, residual : ndarray, shape (N,)
-        Friction predicted by the law, and residual of the fit, without fitted delay and drift [N·m or N].
+        Friction predicted by the law, and residual of the fit, without fitted
+        delay and drift [N·m or N].
     load : ndarray, shape (N,), optional
         The load of the law; for a law with load components, their joint share of Coulomb friction.
     loads : ndarray, shape (N,) or (N, m), optional
@@ -45,7 +48,8 @@ class JointData:
     trip : ndarray of int, shape (N,)
         Number of the round trip, 0 ... G-1.
     t, elapsed : ndarray, shape (N,)
-        Time with all runs placed one after the other [min]; and centred time in units of the session's length.
+        Time with all runs placed one after the other [min]; and centred time in
+        units of the session's length.
     reference : ndarray of bool, shape (N,)
         Whether the point belongs to a reference round trip.
     """
@@ -85,7 +89,9 @@ class JointData:
         return float(self.load.min()), float(np.median(self.load)), float(self.load.max())
 
     def at_load(self, level: float, n: int) -> Array:
-        """Load argument of the law, repeated n times; load components are taken from the point with the nearest load."""
+        """Load argument of the law, repeated n times; load components are taken from the
+        point with the nearest load.
+        """
         if self.load is None or self.loads is None or self.loads.ndim == 1:
             return np.full(n, level)
         return np.repeat(self.loads[[np.argmin(np.abs(self.load - level))]], n, axis=0)
@@ -107,19 +113,36 @@ def joint_data(result: Identification, name: str) -> JointData:
     index = result.mechanism.names.index(name)
     calibration, fit = result.calibration.joints[name], result.joints[name]
     points, prismatic = fit.points, bool(result.mechanism.prismatic[index])
-    column = {key: points[key].to_numpy(dtype=float) for key in ("speed", "odd", "even", "gravity", "position", "t")}
+    column = {
+        key: points[key].to_numpy(dtype=float)
+        for key in ("speed", "odd", "even", "gravity", "position", "t")
+    }
     components = list(calibration.components)
-    loads = None if calibration.load == "none" else points[components or calibration.load].to_numpy(dtype=float)
+    loads = (
+        None
+        if calibration.load == "none"
+        else points[components or calibration.load].to_numpy(dtype=float)
+    )
     seconds = column.pop("t")
     length = float(np.ptp(seconds))
     return JointData(
-        name, prismatic, result.mechanism.unit(index), result.mechanism.position_unit(index), calibration, fit, points, **column,
-        predicted=calibration.torque(column["speed"], loads), residual=np.asarray(fit.fit.residual, dtype=float),
-        load=load_part(calibration.values, loads) if components and loads is not None else loads, loads=loads,
+        name,
+        prismatic,
+        result.mechanism.unit(index),
+        result.mechanism.position_unit(index),
+        calibration,
+        fit,
+        points,
+        **column,
+        predicted=calibration.torque(column["speed"], loads),
+        residual=np.asarray(fit.fit.residual, dtype=float),
+        load=load_part(calibration.values, loads) if components and loads is not None else loads,
+        loads=loads,
         trip=round_trips(points),
         t=_session_minutes(seconds, points["run"].to_numpy()),
         elapsed=(seconds - seconds.mean()) / length if length > 0.0 else np.zeros(len(seconds)),
-        reference=points["reference"].to_numpy(dtype=bool))
+        reference=points["reference"].to_numpy(dtype=bool),
+    )
 
 
 def _session_minutes(seconds: Array, run: np.ndarray) -> Array:

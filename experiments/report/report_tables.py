@@ -18,13 +18,16 @@ from stribeck.ident.laws.load_components import load_unit
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.ripple.wave import KNOWN, Wave
 
-_STRONGEST = 70.0       # strength of the colour of a correlation of 1, so that text on it can be read [%]
+# strength of the colour of a correlation of 1, so that text on it can be read [%]
+_STRONGEST = 70.0
 _LOADS = ("torque", "bending", "normal")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number in the summary table: heading, text, unit, and the verdict unless it is "identified"."""
+    """A number in the summary table: heading, text, unit, and the verdict
+    unless it is "identified".
+    """
 
     heading: str
     text: str
@@ -63,7 +66,9 @@ class ParameterRow:
 
 @dataclass(frozen=True)
 class CorrelationCell:
-    """Correlation of two estimates: text, side of zero, strength of the colour [%], and whether both are the same estimate."""
+    """Correlation of two estimates: text, side of zero, strength of the colour [%], and whether
+    both are the same estimate.
+    """
 
     text: str
     side: str
@@ -82,7 +87,9 @@ class CorrelationRow:
 
 @dataclass(frozen=True)
 class CandidateRow:
-    """Row of the candidate table: a law with a load; `bar` shows the held-out error as a length in percent of the cell."""
+    """Row of the candidate table: a law with a load; `bar` shows the held-out error as a
+    length in percent of the cell.
+    """
 
     law: str
     load: str
@@ -123,7 +130,9 @@ class LoadRow:
 
 @dataclass(frozen=True)
 class GravityRow:
-    """Row of the gravity table: measured torque against the model's gravity torque for one joint."""
+    """Row of the gravity table: measured torque against the model's
+    gravity torque for one joint.
+    """
 
     name: str
     cells: tuple[Cell, ...]
@@ -131,7 +140,9 @@ class GravityRow:
 
 @dataclass(frozen=True)
 class ExportRow:
-    """Row of the export table: constant and viscous friction of a joint, and the error of this approximation."""
+    """Row of the export table: constant and viscous friction of a joint, and the
+    error of this approximation.
+    """
 
     name: str
     friction: str
@@ -161,27 +172,63 @@ def summary_row(data: JointData) -> SummaryRow:
         parameter = joint.parameters.get(quantity.name)
         doubt = "" if parameter is None or parameter.value is None else _doubt(parameter)
         heading = quantity.word if quantity.knee else quantity.heading
-        cells.append(Cell(heading, words.plus_minus(parameter), quantity.unit_of(data.prismatic), doubt))
-    unseen = sorted({p.verdict for key, p in joint.parameters.items() if p.value is None and "_coefficient" in key})
-    part = words.MISSING if joint.load_part is None else words.span(joint.load_part[0], joint.load_part[2])
-    cells.append(Cell("load part", part, data.unit, "" if joint.load_part or not unseen else unseen[0]))
+        cells.append(
+            Cell(heading, words.plus_minus(parameter), quantity.unit_of(data.prismatic), doubt)
+        )
+    unseen = sorted(
+        {
+            p.verdict
+            for key, p in joint.parameters.items()
+            if p.value is None and "_coefficient" in key
+        }
+    )
+    part = (
+        words.MISSING
+        if joint.load_part is None
+        else words.span(joint.load_part[0], joint.load_part[2])
+    )
+    cells.append(
+        Cell("load part", part, data.unit, "" if joint.load_part or not unseen else unseen[0])
+    )
     cells.append(Cell("held-out error", words.number(joint.held_out_rmse, 2), data.unit))
     w = curve_speeds(data)
     middle = data.at_load(data.load_levels[1], len(w)) if data.load is not None else None
-    weak = [words.parameter_word(key) for key, p in joint.parameters.items()
-            if p.value is not None and p.verdict == joint.verdict() != "identified"]
-    return SummaryRow(data.name, joint.law, words.load_word(joint.load, data.prismatic), tuple(cells),
-                      spark(data.speed, data.odd, w, joint.torque(w, middle)), joint.verdict(), words.listed(weak))
+    weak = [
+        words.parameter_word(key)
+        for key, p in joint.parameters.items()
+        if p.value is not None and p.verdict == joint.verdict() != "identified"
+    ]
+    return SummaryRow(
+        data.name,
+        joint.law,
+        words.load_word(joint.load, data.prismatic),
+        tuple(cells),
+        spark(data.speed, data.odd, w, joint.torque(w, middle)),
+        joint.verdict(),
+        words.listed(weak),
+    )
 
 
 def parameter_row(key: str, parameter: Parameter) -> ParameterRow:
     """Make the row of a parameter."""
     known = parameter.value is not None
-    value = words.MISSING if parameter.value is None else words.fixed(parameter.value, words.decimals_of(parameter))
-    return ParameterRow(key, words.parameter_word(key), words.parameter_symbol(key), value,
-                        words.interval(parameter), words.relative(parameter),
-                        parameter.unit if known and parameter.unit != "1" else "", parameter.verdict, parameter.note,
-                        "" if parameter.repeat_deviation is None else words.number(parameter.repeat_deviation, 2))
+    value = (
+        words.MISSING
+        if parameter.value is None
+        else words.fixed(parameter.value, words.decimals_of(parameter))
+    )
+    return ParameterRow(
+        key,
+        words.parameter_word(key),
+        words.parameter_symbol(key),
+        value,
+        words.interval(parameter),
+        words.relative(parameter),
+        parameter.unit if known and parameter.unit != "1" else "",
+        parameter.verdict,
+        parameter.note,
+        "" if parameter.repeat_deviation is None else words.number(parameter.repeat_deviation, 2),
+    )
 
 
 def parameter_rows(parameters: Mapping[str, Parameter]) -> list[ParameterRow]:
@@ -198,36 +245,89 @@ def correlation_rows(joint: JointCalibration) -> list[CorrelationRow]:
     """Make rows of the correlation of the estimates; none without two estimates."""
     if len(joint.names) < 2:
         return []
-    return [CorrelationRow(words.parameter_word(name), words.parameter_symbol(name), tuple(
-        CorrelationCell(words.fixed(value, 2), "above" if value > 0.0 else "below", round(_STRONGEST * abs(value)), j == k)
-        for k, value in enumerate(joint.correlation[j].tolist()))) for j, name in enumerate(joint.names)]
+    return [
+        CorrelationRow(
+            words.parameter_word(name),
+            words.parameter_symbol(name),
+            tuple(
+                CorrelationCell(
+                    words.fixed(value, 2),
+                    "above" if value > 0.0 else "below",
+                    round(_STRONGEST * abs(value)),
+                    j == k,
+                )
+                for k, value in enumerate(joint.correlation[j].tolist())
+            ),
+        )
+        for j, name in enumerate(joint.names)
+    ]
 
 
 def candidate_rows(data: JointData) -> list[CandidateRow]:
-    """Make rows of the candidates: first the chosen one, then plausible laws with the same load, then the rest by error."""
+    """Make rows of the candidates: first the chosen one, then plausible laws with the same
+    load, then the rest by error.
+    """
     joint, place = data.calibration, data.fit.fit.place
     tried = [c for c in data.fit.fit.candidates if c.weighed]
     worst = max((c.held_out_rmse for c in tried), default=1.0)
-    best = next((c.held_out_rmse for c in tried if (c.law, c.load, c.place) == (joint.law, joint.load, place)), 0.0)
+    best = next(
+        (
+            c.held_out_rmse
+            for c in tried
+            if (c.law, c.load, c.place) == (joint.law, joint.load, place)
+        ),
+        0.0,
+    )
     rows = []
-    for c in sorted(tried, key=lambda c: (bool(c.dismissed), -c.share if (c.load, c.place) == (joint.load, place) else 1.0,
-                                          c.held_out_rmse)):
+    for c in sorted(
+        tried,
+        key=lambda c: (
+            bool(c.dismissed),
+            -c.share if (c.load, c.place) == (joint.load, place) else 1.0,
+            c.held_out_rmse,
+        ),
+    ):
         beside = (c.load, c.place) == (joint.load, place)
         chosen = beside and c.law == joint.law
-        remark = c.dismissed or (f"{100.0 * c.share:.0f} % plausible" if beside and c.share < 1.0 else
-                                 "not significantly better" if c.held_out_rmse <= best else "")
-        load = words.load_word(c.load, data.prismatic) + (f", waves {c.place}" if c.place != "none" else "")
-        rows.append(CandidateRow(c.law, load, words.number(c.held_out_rmse),
-                                 100.0 * c.held_out_rmse / worst, c.parameters, remark,
-                                 bool(c.dismissed), chosen))
+        remark = c.dismissed or (
+            f"{100.0 * c.share:.0f} % plausible"
+            if beside and c.share < 1.0
+            else "not significantly better"
+            if c.held_out_rmse <= best
+            else ""
+        )
+        load = words.load_word(c.load, data.prismatic) + (
+            f", waves {c.place}" if c.place != "none" else ""
+        )
+        rows.append(
+            CandidateRow(
+                c.law,
+                load,
+                words.number(c.held_out_rmse),
+                100.0 * c.held_out_rmse / worst,
+                c.parameters,
+                remark,
+                bool(c.dismissed),
+                chosen,
+            )
+        )
     return sorted(rows, key=lambda row: not row.chosen)
 
 
 def wave_rows(waves: Sequence[Wave]) -> list[WaveRow]:
     """Make rows of the claimed harmonics of position."""
-    return [WaveRow(words.number(wave.order, 5), wave.kind, "arm file" if wave.origin == KNOWN else "found",
-                    words.plus_minus(wave.parameter), wave.unit,
-                    f"{wave.phase:z.2f} ± {(wave.phase_high - wave.phase_low) / 2.0:.2f}", wave.verdict) for wave in waves]
+    return [
+        WaveRow(
+            words.number(wave.order, 5),
+            wave.kind,
+            "arm file" if wave.origin == KNOWN else "found",
+            words.plus_minus(wave.parameter),
+            wave.unit,
+            f"{wave.phase:z.2f} ± {(wave.phase_high - wave.phase_low) / 2.0:.2f}",
+            wave.verdict,
+        )
+        for wave in waves
+    ]
 
 
 def load_rows(data: JointData) -> list[LoadRow]:
@@ -237,13 +337,31 @@ def load_rows(data: JointData) -> list[LoadRow]:
         values = data.points[load].to_numpy(dtype=float)
         symbol, word = load_unit(load, data.prismatic), words.load_word(load, data.prismatic)
         if not np.isfinite(values).all():
-            rows.append(LoadRow(word, "", "", "", "", Markup(""), "unknown: the arm file states no bearing", False))
+            rows.append(
+                LoadRow(
+                    word,
+                    "",
+                    "",
+                    "",
+                    "",
+                    Markup(""),
+                    "unknown: the arm file states no bearing",
+                    False,
+                )
+            )
             continue
         chosen = load in (data.calibration.load, *data.calibration.components)
-        role = ("friction grows with this load" if chosen else "varied, but does not improve the prediction" if load in offered
-                else "varied too little to show an effect, or is too small to matter")
+        role = (
+            "friction grows with this load"
+            if chosen
+            else "varied, but does not improve the prediction"
+            if load in offered
+            else "varied too little to show an effect, or is too small to matter"
+        )
         top = max(float(values.max()), 1e-12)
-        low, median, high = words.level((float(values.min()), float(np.median(values)), float(values.max())), 3)
+        low, median, high = words.level(
+            (float(values.min()), float(np.median(values)), float(values.max())), 3
+        )
         rows.append(LoadRow(word, symbol, low, median, high, strip(values, top), role, chosen))
     return rows
 
@@ -253,8 +371,14 @@ def gravity_row(name: str, joint: JointCalibration) -> GravityRow:
     cells = []
     for key in ("scale", "offset", "delay"):
         parameter = joint.gravity[key] if key != "delay" else _milliseconds(joint.gravity[key])
-        cells.append(Cell(words.parameter_word(key), words.plus_minus(parameter), parameter_row(key, parameter).unit,
-                          _doubt(parameter)))
+        cells.append(
+            Cell(
+                words.parameter_word(key),
+                words.plus_minus(parameter),
+                parameter_row(key, parameter).unit,
+                _doubt(parameter),
+            )
+        )
     return GravityRow(name, tuple(cells))
 
 
@@ -262,9 +386,19 @@ def export_row(data: JointData) -> ExportRow:
     """Make the export row of a joint: its best approximation by constant and viscous friction."""
     joint, near = data.calibration, approximate(data.calibration)
     lost = ", ".join(losses(joint))
-    rms, worst = (words.number(value, 2) if lost else words.MISSING for value in (near.rms, near.worst))
-    return ExportRow(data.name, words.number(near.friction), words.number(near.damping), rms, worst, data.unit,
-                     unit("viscous", data.prismatic), lost or "nothing")
+    rms, worst = (
+        words.number(value, 2) if lost else words.MISSING for value in (near.rms, near.worst)
+    )
+    return ExportRow(
+        data.name,
+        words.number(near.friction),
+        words.number(near.damping),
+        rms,
+        worst,
+        data.unit,
+        unit("viscous", data.prismatic),
+        lost or "nothing",
+    )
 
 
 def limit_row(data: JointData) -> LimitRow:
@@ -273,11 +407,22 @@ def limit_row(data: JointData) -> LimitRow:
     low, high = joint.velocity_range
     load = words.MISSING
     if joint.load_range is not None:
-        ranges = joint.load_range if isinstance(joint.load_range, Mapping) else {joint.load: joint.load_range}
-        load = ", ".join(f"{words.span(*ends, 3)} {load_unit(kind, data.prismatic)} "
-                         f"{words.load_word(kind, data.prismatic)}" for kind, ends in ranges.items())
-    return LimitRow(data.name, f"{words.number(low, 2)} … {words.number(high, 2)} {data.angle}/s", load,
-                    words.degrees(joint.temperature_range))
+        ranges = (
+            joint.load_range
+            if isinstance(joint.load_range, Mapping)
+            else {joint.load: joint.load_range}
+        )
+        load = ", ".join(
+            f"{words.span(*ends, 3)} {load_unit(kind, data.prismatic)} "
+            f"{words.load_word(kind, data.prismatic)}"
+            for kind, ends in ranges.items()
+        )
+    return LimitRow(
+        data.name,
+        f"{words.number(low, 2)} … {words.number(high, 2)} {data.angle}/s",
+        load,
+        words.degrees(joint.temperature_range),
+    )
 
 
 def _doubt(parameter: Parameter) -> str:
@@ -286,5 +431,7 @@ def _doubt(parameter: Parameter) -> str:
 
 
 def _milliseconds(delay: Parameter) -> Parameter:
-    value, low, high = (None if part is None else 1e3 * part for part in (delay.value, delay.low, delay.high))
+    value, low, high = (
+        None if part is None else 1e3 * part for part in (delay.value, delay.low, delay.high)
+    )
     return replace(delay, value=value, low=low, high=high, unit="ms")

@@ -24,26 +24,32 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import read_toml
 
 
-def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None, tool: Tool | None = None) -> Mechanism:
+def load_mechanism(
+    model: str | Path | ArmFile, gravity: ArrayLike | None = None, tool: Tool | None = None
+) -> Mechanism:
     """Return the rigid-body model of an arm or mechanism.
 
-    Fixed joints are fused. A joint that another joint moves (URDF ``mimic``, MJCF joint equality), such as the second finger of a
-    gripper, becomes a `Follower` and has no column of its own: the drive of its leader carries its loads. The stiffness and
-    damping of an MJCF joint become a spring across the drive (`Mechanism.springs`). Friction, damping and armatures in the file,
-    also those of followers, act in driving torques and `simulate` only (`Mechanism.friction`, `Mechanism.rotors`);
-    identification ignores them, because stribeck identifies friction.
+    Fixed joints are fused. A joint that another joint moves (URDF ``mimic``, MJCF joint equality),
+    such as the second finger of a gripper, becomes a `Follower` and has no column of its own: the
+    drive of its leader carries its loads. The stiffness and damping of an MJCF joint become a
+    spring across the drive (`Mechanism.springs`). Friction, damping and armatures in the file, also
+    those of followers, act in driving torques and `simulate` only (`Mechanism.friction`,
+    `Mechanism.rotors`); identification ignores them, because stribeck identifies friction.
 
     Parameters
     ----------
     model : str, Path or ArmFile
-        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism. A mechanism file or MJCF with loops
-        gives all its joints. An arm file whose model has loops gives the driven joints only (`driven_joints`): the joints with a
-        table in the arm file, or the joints with an actuator in the MJCF. A name shared by a built-in arm and its mechanism
+        URDF, MJCF, arm file, mechanism TOML, or the name of a built-in arm or mechanism. A
+        mechanism file or MJCF with loops gives all its joints. An arm file whose model has loops
+        gives the driven joints only (`driven_joints`): the joints with a table in the arm file, or
+        the joints with an actuator in the MJCF. A name shared by a built-in arm and its mechanism
         means the mechanism.
     gravity : array_like, shape (3,), optional
-        Gravity in axes of the model's root, instead of the gravity in the file [m/s²]; for an arm on a wall or a ceiling.
+        Gravity in axes of the model's root, instead of the gravity in the file [m/s²]; for an
+        arm on a wall or a ceiling.
     tool : Tool, optional
-        Mass on the last link of an arm, in addition to the tool in the arm file; mechanism files have no tool.
+        Mass on the last link of an arm, in addition to the tool in the arm file;
+        mechanism files have no tool.
 
     Returns
     -------
@@ -54,13 +60,15 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
     InputError
         If the file is missing or malformed, or if gravity is not a vector of three finite numbers.
     ModelError
-        If the model has a floating or planar joint, a ball joint outside loops, or no moving joint; names the joint. If the loops
-        do not close with the drives at zero, or if it is unknown which joints of the loops have drives.
+        If the model has a floating or planar joint, a ball joint outside loops, or no moving joint;
+        names the joint. If the loops do not close with the drives at zero, or if it is unknown
+        which joints of the loops have drives.
 
     Warns
     -----
-    Log warnings name joints whose links have no mass, no inertia or an impossible inertia; springs, also springs that cannot be
-    represented; gravity compensation (``gravcomp``); and springs of tendons.
+    Log warnings name joints whose links have no mass, no inertia or an impossible
+    inertia; springs, also springs that cannot be represented; gravity compensation
+    (``gravcomp``); and springs of tendons.
 
     Examples
     --------
@@ -83,38 +91,66 @@ def load_mechanism(model: str | Path | ArmFile, gravity: ArrayLike | None = None
 
 def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mechanism:
     if arm.loops and arm.model.suffix.lower() == ".toml":
-        raise InputError(f"{arm.path}: loops: the model is a mechanism file, which states its own loops; write the loops into "
-                         f"{arm.model.name}")
-    mechanism = mechanism_of(arm.model, arm.name, arm.gravity if gravity is None else gravity, (arm.tool, tool),
-                             stated=arm.stated_chain)
+        raise InputError(
+            f"{arm.path}: loops: the model is a mechanism file, which states its own loops; write "
+            "the loops into "
+            f"{arm.model.name}"
+        )
+    mechanism = mechanism_of(
+        arm.model,
+        arm.name,
+        arm.gravity if gravity is None else gravity,
+        (arm.tool, tool),
+        stated=arm.stated_chain,
+    )
     check_against_model(arm, mechanism)
     if arm.transmission and mechanism.chain is not None:
-        raise InputError(f"{arm.path}: [transmission]: {arm.name} is a closed chain, in which each drive moves one joint; "
-                         "remove this table")
+        raise InputError(
+            f"{arm.path}: [transmission]: {arm.name} is a closed chain, in which each drive moves "
+            "one joint; "
+            "remove this table"
+        )
     if arm.passive:
         mechanism = _with_passive(arm, mechanism)
     rotors = arm.rotor_inertia(mechanism.names)
-    if mechanism.rotors is not None:            # the model's rotors count if the arm file states none
+    # the model's rotors count if the arm file states none
+    if mechanism.rotors is not None:
         rotors += mechanism.rotors * (np.diag(rotors) == 0.0)
     own = (arm.joint(name).bearing for name in mechanism.names)
-    return replace(mechanism, bearings=tuple(stated or known for stated, known in zip(own, mechanism.bearings, strict=True)),
-                   transmission=arm.transmission_of(mechanism.names), rotors=rotors if rotors.any() else None)
+    return replace(
+        mechanism,
+        bearings=tuple(
+            stated or known for stated, known in zip(own, mechanism.bearings, strict=True)
+        ),
+        transmission=arm.transmission_of(mechanism.names),
+        rotors=rotors if rotors.any() else None,
+    )
 
 
 def _with_passive(arm: ArmFile, mechanism: Mechanism) -> Mechanism:
     """Add the arm file's classes of passive joints to the driven joints of a closed chain."""
     if mechanism.chain is None:
-        raise InputError(f"{arm.path}: [passive]: {arm.name} has no closed chain and therefore no passive joints; remove this "
-                         "table")
+        raise InputError(
+            f"{arm.path}: [passive]: {arm.name} has no closed chain and therefore no passive "
+            "joints; remove this "
+            "table"
+        )
     classes = [table.of(name) for name, table in arm.passive.items()]
     with about_file(f"{arm.path}: [passive]"):
         check_classes(mechanism.chain.whole, classes)
     return replace(mechanism, chain=mechanism.chain.with_classes(classes))
 
 
-def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None] = (),
-                 bearings: Mapping[str, Bearing | None] | None = None, stated: StatedChain | None = None) -> Mechanism:
-    """Return the mechanism of an arm's model file with the arm file's gravity, tool, bearings, drives and loops.
+def mechanism_of(
+    model: Path,
+    name: str,
+    gravity: ArrayLike | None,
+    tools: Sequence[Tool | None] = (),
+    bearings: Mapping[str, Bearing | None] | None = None,
+    stated: StatedChain | None = None,
+) -> Mechanism:
+    """Return the mechanism of an arm's model file with the arm file's gravity, tool,
+    bearings, drives and loops.
 
     Parameters
     ----------
@@ -127,7 +163,8 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Seque
     tools : sequence of Tool or None
         Point masses on the last link; a closed chain may have none.
     bearings : mapping of str to Bearing, optional
-        Bearings by joint name; default are the bearings of a mechanism TOML. A URDF or MJCF has no bearings.
+        Bearings by joint name; default are the bearings of a mechanism TOML. A
+        URDF or MJCF has no bearings.
     stated : StatedChain, optional
         Joints of a URDF or MJCF with loops that have drives, and further loops.
 
@@ -146,36 +183,60 @@ def mechanism_of(model: Path, name: str, gravity: ArrayLike | None, tools: Seque
     return replace(mechanism, bearings=tuple(known.get(joint) for joint in mechanism.names))
 
 
-def _of_file(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None], stated: StatedChain) -> Mechanism:
+def _of_file(
+    model: Path,
+    name: str,
+    gravity: ArrayLike | None,
+    tools: Sequence[Tool | None],
+    stated: StatedChain,
+) -> Mechanism:
     """Return the mechanism of a URDF or MJCF; a model with loops gives all its joints."""
     try:
         return _read(model, name, gravity, tools, stated)
-    except ModelError as error:             # the message begins with the name of the mechanism, or of the file at fault
+    except ModelError as error:
+        # the message begins with the name of the mechanism, or of the file at fault
         if str(model) in str(error) or stated.source in str(error):
             raise
         raise ModelError(f"{model}: {str(error).removeprefix(f'{name}: ')}") from error
 
 
-def _read(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None], stated: StatedChain) -> Mechanism:
+def _read(
+    model: Path,
+    name: str,
+    gravity: ArrayLike | None,
+    tools: Sequence[Tool | None],
+    stated: StatedChain,
+) -> Mechanism:
     spec, impossible = read_model(model)
     carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
     if carried and not (stated.loops or has_loops(spec)):
         for tool in carried:
             add_point_mass(last_link(spec), tool.mass, tool.com)
         carried = []
-    mechanism = natural_coordinates(spec, name, spec.option.gravity if gravity is None else gravity, impossible, stated,
-                                    root_link(model))
+    mechanism = natural_coordinates(
+        spec,
+        name,
+        spec.option.gravity if gravity is None else gravity,
+        impossible,
+        stated,
+        root_link(model),
+    )
     if carried:
         raise _no_last_link(model)
     return mechanism
 
 
 def _no_last_link(model: Path) -> InputError:
-    return InputError(f"{model}: a tool needs a last link, and a closed chain has none; add the tool's mass to the link that "
-                      "carries it")
+    return InputError(
+        f"{model}: a tool needs a last link, and a closed chain has none; add the tool's mass to "
+        "the link that "
+        "carries it"
+    )
 
 
-def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None]) -> Mechanism:
+def _driven(
+    model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[Tool | None]
+) -> Mechanism:
     """Return the mechanism of the driven joints of a mechanism file.
 
     Raises
@@ -187,8 +248,11 @@ def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[T
     """
     table = read_toml(model)
     if not is_mechanism(table):
-        raise InputError(f"{model}: this is an arm file, not a model; the model of an arm must be a URDF, an MJCF or a mechanism "
-                         "file with [[joints]]")
+        raise InputError(
+            f"{model}: this is an arm file, not a model; the model of an arm must be a URDF, an "
+            "MJCF or a mechanism "
+            "file with [[joints]]"
+        )
     mechanism = replace(mechanism_from_table(table, model, gravity), name=name)
     carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
     if mechanism.closures and carried:
@@ -196,8 +260,11 @@ def _driven(model: Path, name: str, gravity: ArrayLike | None, tools: Sequence[T
     if mechanism.closures:
         return driven_joints(mechanism)
     if mechanism.passive:
-        raise ModelError(f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop determines its "
-                         "motion; give the joint a drive, or close a loop through it")
+        raise ModelError(
+            f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop "
+            "determines its "
+            "motion; give the joint a drive, or close a loop through it"
+        )
     for tool in carried:
         mechanism = _with_tool(mechanism, tool)
     return mechanism
@@ -208,6 +275,9 @@ def _with_tool(mechanism: Mechanism, tool: Tool) -> Mechanism:
     mass, com, inertia = mechanism.mass.copy(), mechanism.com.copy(), mechanism.inertia.copy()
     mass[-1] += tool.mass
     com[-1] += tool.mass / mass[-1] * (np.array(tool.com) - com[-1])
-    for m, away in ((mechanism.mass[-1], mechanism.com[-1] - com[-1]), (tool.mass, np.array(tool.com) - com[-1])):
+    for m, away in (
+        (mechanism.mass[-1], mechanism.com[-1] - com[-1]),
+        (tool.mass, np.array(tool.com) - com[-1]),
+    ):
         inertia[-1] += m * (away @ away * np.eye(3) - np.outer(away, away))
     return replace(mechanism, mass=mass, com=com, inertia=inertia)

@@ -22,8 +22,8 @@ from stribeck.ident.views.frames import frame_html, parameter_frame
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEAST = 200            # fewest samples of a recording
-_NOISE = 4.0            # standard deviations of position noise that are no reversal
+_LEAST = 200  # fewest samples of a recording
+_NOISE = 4.0  # standard deviations of position noise that are no reversal
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,11 @@ class BacklashResult:
         if self.joint is None:
             return f"<BacklashResult: none: {self.reason}>"
         half, one = self.joint.play.half_width or 0.0, self.joint
-        return (f"<BacklashResult: play {self.play:.4g} ± {half:.2g} {one.play.unit}, {one.play.verdict}, from {one.method}; "
-                f"{one.crossings} crossings of {one.samples:g} samples>")
+        return (
+            f"<BacklashResult: play {self.play:.4g} ± {half:.2g} {one.play.unit}, "
+            f"{one.play.verdict}, from {one.method}; "
+            f"{one.crossings} crossings of {one.samples:g} samples>"
+        )
 
     def _repr_html_(self) -> str:
         return frame_html("backlash", self.to_dataframe()) if self.joint else self.reason
@@ -69,7 +72,8 @@ class BacklashResult:
         return parameter_frame({"": self.parameters})
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw motor minus link over the torque of the link: the loop, its width at zero torque, and its slope.
+        """Draw motor minus link over the torque of the link: the loop, its width at
+        zero torque, and its slope.
 
         Raises
         ------
@@ -85,18 +89,26 @@ class BacklashResult:
         return draw_loop(self.joint, self.found.torque, self.found.gap, label, ax)
 
 
-def fit_backlash(time: ArrayLike, position: ArrayLike, torque: ArrayLike, load: ArrayLike, inertia: ArrayLike,
-                 link_position: ArrayLike | None = None, load_slope: ArrayLike | None = None,
-                 stiffness: float | None = None) -> BacklashResult:
+def fit_backlash(
+    time: ArrayLike,
+    position: ArrayLike,
+    torque: ArrayLike,
+    load: ArrayLike,
+    inertia: ArrayLike,
+    link_position: ArrayLike | None = None,
+    load_slope: ArrayLike | None = None,
+    stiffness: float | None = None,
+) -> BacklashResult:
     """Fit the play between motor and link of one joint to a motion with reversals.
 
-    Play competes with wind-up and presliding friction by errors on blocks of the motion that were left out. Of long recordings
-    the part with the most reversals is used.
+    Play competes with wind-up and presliding friction by errors on blocks of the motion that were
+    left out. Of long recordings the part with the most reversals is used.
 
     Parameters
     ----------
     time, position, torque : array_like, shape (N,)
-        Samples of the motor, on the joint side of the gear [s, rad or m, N·m or N]. Several recordings may follow each other.
+        Samples of the motor, on the joint side of the gear [s, rad or m, N·m or N]. Several
+        recordings may follow each other.
     load : array_like, shape (N,)
         Torque that holds the link at each posture, such as gravity, without its inertia [N·m or N].
     inertia : array_like, shape () or (N,)
@@ -116,7 +128,8 @@ def fit_backlash(time: ArrayLike, position: ArrayLike, torque: ArrayLike, load: 
     Raises
     ------
     InputError
-        If arrays differ in length or hold values that are not finite, or an inertia or stiffness is not positive.
+        If arrays differ in length or hold values that are not finite, or an inertia or
+        stiffness is not positive.
     FitError
         If the motion is too short.
 
@@ -131,18 +144,36 @@ def fit_backlash(time: ArrayLike, position: ArrayLike, torque: ArrayLike, load: 
     >>> fit.play, fit.reason.partition(":")[0]
     (0.0, 'gravity keeps one flank in contact')
     """
-    t, q, tau, g = (np.atleast_1d(np.asarray(values, dtype=float)) for values in (time, position, torque, load))
+    t, q, tau, g = (
+        np.atleast_1d(np.asarray(values, dtype=float)) for values in (time, position, torque, load)
+    )
     J = np.broadcast_to(np.asarray(inertia, dtype=float), t.shape)
-    link, slope = (None if one is None else np.atleast_1d(np.asarray(one, dtype=float)) for one in (link_position, load_slope))
-    check_shapes(time=t, position=q, torque=tau, load=g, inertia=J, link_position=link, load_slope=slope)
+    link, slope = (
+        None if one is None else np.atleast_1d(np.asarray(one, dtype=float))
+        for one in (link_position, load_slope)
+    )
+    check_shapes(
+        time=t, position=q, torque=tau, load=g, inertia=J, link_position=link, load_slope=slope
+    )
     if not (J > 0.0).all():
         raise InputError(f"inertia is {J.min():g} in row {int(np.argmin(J))}; it must be positive")
     if stiffness is not None and not stiffness > 0.0:
         raise InputError(f"stiffness = {stiffness:g}; it must be positive")
     parts = recordings(t)
     most = most_samples(float(np.median(np.diff(t))) if len(t) > 1 else 1.0, link is not None)
-    sections = [_section(_cut(rows, q, most // len(parts)), t, q, tau, g, J, link, np.zeros(len(t)) if slope is None else slope)
-                for rows in parts]
+    sections = [
+        _section(
+            _cut(rows, q, most // len(parts)),
+            t,
+            q,
+            tau,
+            g,
+            J,
+            link,
+            np.zeros(len(t)) if slope is None else slope,
+        )
+        for rows in parts
+    ]
     data = PlayData(tuple(sections))
     try:
         found = find_play(data, None, stiffness)
@@ -160,11 +191,22 @@ def _cut(rows: slice, q: Array, most: int) -> slice:
     return slice(rows.start + own.start, rows.start + own.stop)
 
 
-def _section(rows: slice, t: Array, q: Array, tau: Array, load: Array, inertia: Array, link: Array | None,
-             slope: Array) -> Section:
+def _section(
+    rows: slice,
+    t: Array,
+    q: Array,
+    tau: Array,
+    load: Array,
+    inertia: Array,
+    link: Array | None,
+    slope: Array,
+) -> Section:
     """Return one recording at even times."""
     if rows.stop - rows.start < _LEAST:
-        raise FitError(f"a recording has {rows.stop - rows.start} samples, from row {rows.start}; at least {_LEAST} are needed")
+        raise FitError(
+            f"a recording has {rows.stop - rows.start} samples, from row {rows.start}; at least "
+            f"{_LEAST} are needed"
+        )
     even = np.linspace(t[rows.start], t[rows.stop - 1], rows.stop - rows.start)
     own = [np.interp(even, t[rows], one[rows]) for one in (q, inertia, load, slope, tau)]
     drive = Drive(own[0], float(even[1] - even[0]), *own[1:4])

@@ -1,4 +1,6 @@
-"""Play and wind-up of one joint, as a calibration holds them, and the position of the link that follows from them."""
+"""Play and wind-up of one joint, as a calibration holds them, and the position of the
+link that follows from them.
+"""
 
 from dataclasses import dataclass
 
@@ -11,12 +13,14 @@ from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.laws.quantity import LINK_FRICTION, PLAY
 
 LINK, TORQUE = "link position", "torque"
-FIGURES = ("method", "crossings", "samples", "error", "without")       # what is told beside the parameters
+# what is told beside the parameters
+FIGURES = ("method", "crossings", "samples", "error", "without")
 
 
 @dataclass(frozen=True)
 class JointBacklash:
-    """Play between motor and link: the width, at zero torque, of the hysteresis of motor minus link over the torque.
+    """Play between motor and link: the width, at zero torque, of the hysteresis of motor
+    minus link over the torque.
 
     Attributes
     ----------
@@ -33,8 +37,8 @@ class JointBacklash:
     samples : float
         Median number of samples in a crossing.
     error, without : float
-        Root mean square error of left-out blocks with and without play [N·m or N; method link position: relative to the least
-        errors of positions and torque in the search].
+        Root mean square error of left-out blocks with and without play [N·m or N; method link
+        position: relative to the least errors of positions and torque in the search].
     """
 
     play: Parameter
@@ -49,17 +53,23 @@ class JointBacklash:
     @property
     def parameters(self) -> dict[str, Parameter]:
         """Parameters by name."""
-        return {PLAY.name: self.play, "stiffness": self.stiffness, LINK_FRICTION.name: self.link_friction}
+        return {
+            PLAY.name: self.play,
+            "stiffness": self.stiffness,
+            LINK_FRICTION.name: self.link_friction,
+        }
 
     def lag(self, torque: ArrayLike, resolution: float = 0.0) -> Array:
-        """Return motor minus link in contact, shape (N,): half the play on the loaded flank, and wind-up [rad or m].
+        """Return motor minus link in contact, shape (N,): half the play on the loaded
+        flank, and wind-up [rad or m].
 
         Parameters
         ----------
         torque : array_like, shape (N,)
             Torque of the link, without the friction of the motor [N·m or N].
         resolution : float
-            Torque up to which no flank is sure; there half the play is taken in proportion [N·m or N].
+            Torque up to which no flank is sure; there half the play is taken
+            in proportion [N·m or N].
         """
         torque, play = np.asarray(torque, dtype=float), self.play.value or 0.0
         side = np.clip(torque / resolution, -1.0, 1.0) if resolution > 0.0 else np.sign(torque)

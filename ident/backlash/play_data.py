@@ -1,4 +1,6 @@
-"""Samples of one joint for the fit of play: motion of the motor, its torque, and the link that it moves."""
+"""Samples of one joint for the fit of play: motion of the motor, its torque,
+and the link that it moves.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +19,16 @@ from stribeck.ident.memory.joint_log import JointLog
 from stribeck.ident.memory.joint_samples import play_width
 from stribeck.ident.memory.states.path import Path
 
-_LONGEST = 0.3          # longest play over the range of positions,
-_MOST, _MOST_LINK = 8_000, 25_000       # most samples, after thinning, that are used without and with the position of the link
-_RATE = 250.0           # Hz; faster samples are thinned to this rate or up to twice as much
-_LIMITS = 0.03, 0.003   # and its limits for joints that turn [rad] and slide [m]
+_LONGEST = 0.3  # longest play over the range of positions,
+# most samples, after thinning, that are used without and with the position of the link
+_MOST, _MOST_LINK = 8_000, 25_000
+_RATE = 250.0  # Hz; faster samples are thinned to this rate or up to twice as much
+_LIMITS = 0.03, 0.003  # and its limits for joints that turn [rad] and slide [m]
 Signal = Callable[["Section"], Array]
-_OF_RATE, _HIGHEST = 0.3, 100.0     # cut-off of the position that moves the link over the sampling rate, and its limit [Hz]
-_REST = 0.02            # part of the fast speeds below which dry friction may hold the motor,
-_BLUR = 0.8            # and periods of the cut-off by which its torque reaches other samples
+# cut-off of the position that moves the link over the sampling rate, and its limit [Hz]
+_OF_RATE, _HIGHEST = 0.3, 100.0
+_REST = 0.02  # part of the fast speeds below which dry friction may hold the motor,
+_BLUR = 0.8  # and periods of the cut-off by which its torque reaches other samples
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,9 @@ class PlayData:
         each = thinning(self.dt)
         if each == 1:
             return self
-        return replace(self, sections=tuple(_thin(one, each) for one in self.sections), each=each * self.each)
+        return replace(
+            self, sections=tuple(_thin(one, each) for one in self.sections), each=each * self.each
+        )
 
     @property
     def measures_link(self) -> bool:
@@ -100,8 +106,12 @@ class PlayData:
 
     @cached_property
     def step(self) -> float:
-        """Step of the encoder of the motor, or of that of the link if it is coarser [rad or m]; 0 if none shows."""
-        found = [encoder_step(q) for q in (self._joined(lambda one: one.drive.q), self._joined(_link))]
+        """Step of the encoder of the motor, or of that of the link if it is coarser
+        [rad or m]; 0 if none shows.
+        """
+        found = [
+            encoder_step(q) for q in (self._joined(lambda one: one.drive.q), self._joined(_link))
+        ]
         return max(0.0, *(float(one) for one in found if one > 1e-6 * self.span))
 
     @cached_property
@@ -118,24 +128,40 @@ class PlayData:
     def path(self) -> Path:
         """Path of the motor without noise at rest."""
         sizes = [len(one.torque) for one in self.sections]
-        return Path.of(self._filtered(lambda one: one.drive.q, self.cutoff), 0.5 * self.resolution, np.cumsum([0, *sizes[:-1]]))
+        return Path.of(
+            self._filtered(lambda one: one.drive.q, self.cutoff),
+            0.5 * self.resolution,
+            np.cumsum([0, *sizes[:-1]]),
+        )
 
     @cached_property
     def used(self) -> np.ndarray:
-        """Mask of samples that are compared, shape (M,): in motion, and away from the ends of recordings."""
+        """Mask of samples that are compared, shape (M,): in motion, and away
+        from the ends of recordings.
+        """
         border = round(SETTLING / self.cutoff / self.dt)
         inner = np.zeros(sum(len(one.torque) for one in self.sections), dtype=bool)
         begin = 0
         for one in self.sections:
-            q = one.drive.q             # where an unmeasured link is in its gap is unknown until the motor has crossed any gap
-            known = np.maximum.accumulate(q) - np.minimum.accumulate(q) > (0.0 if self.measures_link else self.longest)
-            inner[begin + border:begin + len(q) - border] = known[border:len(q) - border]
+            # where an unmeasured link is in its gap is unknown until the motor has crossed any gap
+            q = one.drive.q
+            known = np.maximum.accumulate(q) - np.minimum.accumulate(q) > (
+                0.0 if self.measures_link else self.longest
+            )
+            inner[begin + border : begin + len(q) - border] = known[border : len(q) - border]
             begin += len(one.torque)
-        rest = np.abs(self.motion[0]) < _REST * float(np.quantile(np.abs(self.motion[0][inner]), 0.9)) if inner.any() else ~inner
+        rest = (
+            np.abs(self.motion[0]) < _REST * float(np.quantile(np.abs(self.motion[0][inner]), 0.9))
+            if inner.any()
+            else ~inner
+        )
         blur = 2 * max(1, round(_BLUR / self.cutoff / self.dt)) + 1
         used = inner & ~binary_dilation(rest, np.ones(blur, dtype=bool))
         if not used.any():
-            raise FitError("no recording is long enough: the joint hardly moves, or the filter of its signals does not settle")
+            raise FitError(
+                "no recording is long enough: the joint hardly moves, or the filter of its "
+                "signals does not settle"
+            )
         return np.asarray(used)
 
     @cached_property
@@ -173,7 +199,9 @@ class PlayData:
 
     @cached_property
     def fast_difference(self) -> Array:
-        """Position of the motor minus that of the link, behind the cut-off of the position that moves the link, shape (M,)."""
+        """Position of the motor minus that of the link, behind the cut-off of the position that
+        moves the link, shape (M,).
+        """
         return self._filtered(lambda one: one.drive.q - _link(one), self.fast)
 
     @cached_property
@@ -187,15 +215,32 @@ class PlayData:
         return self._joined(lambda one: one.drive.inertia)
 
     def filtered(self, values: Array) -> Array:
-        """Return columns of all sections, shape (M, ...), behind the cut-off of all compared signals."""
+        """Return columns of all sections, shape (M, ...), behind the
+        cut-off of all compared signals.
+        """
         ends = np.cumsum([len(one.torque) for one in self.sections])[:-1]
-        return np.concatenate([low_pass(part, self.cutoff * self.dt) for part in np.split(values, ends)])
+        return np.concatenate(
+            [low_pass(part, self.cutoff * self.dt) for part in np.split(values, ends)]
+        )
 
     def follow(self, play: Array, stiffness: Array, friction: Array, ratio: Array) -> Passage:
         """Return the links of all sections behind these gears, see `follow`."""
-        parts = [follow(replace(one.drive, q=low_pass(one.drive.q, self.fast * self.dt)), play, stiffness, friction, ratio)
-                 for one in self.sections]
-        return Passage(*(np.concatenate([getattr(part, key) for part in parts]) for key in ("torque", "gap", "touching")))
+        parts = [
+            follow(
+                replace(one.drive, q=low_pass(one.drive.q, self.fast * self.dt)),
+                play,
+                stiffness,
+                friction,
+                ratio,
+            )
+            for one in self.sections
+        ]
+        return Passage(
+            *(
+                np.concatenate([getattr(part, key) for part in parts])
+                for key in ("torque", "gap", "touching")
+            )
+        )
 
     def _joined(self, of: "Signal") -> Array:
         return np.concatenate([of(one) for one in self.sections])
@@ -204,8 +249,13 @@ class PlayData:
         return np.concatenate([low_pass(of(one), cutoff * self.dt) for one in self.sections])
 
     def _logs(self) -> Sequence[JointLog]:
-        return [JointLog(np.linspace(0.0, len(one.torque) * self.dt, len(one.torque)), {"q": one.drive.q[:, None]})
-                for one in self.sections]
+        return [
+            JointLog(
+                np.linspace(0.0, len(one.torque) * self.dt, len(one.torque)),
+                {"q": one.drive.q[:, None]},
+            )
+            for one in self.sections
+        ]
 
 
 def _link(one: Section) -> Array:
@@ -219,17 +269,23 @@ def thinning(dt: float) -> int:
 
 
 def most_samples(dt: float, measured: bool) -> int:
-    """Return the most samples that are used, for a sampling period [s], with the position of the link or without."""
+    """Return the most samples that are used, for a sampling period [s], with the
+    position of the link or without.
+    """
     return thinning(dt) * (_MOST_LINK if measured else _MOST)
 
 
 def _thin(one: Section, each: int) -> Section:
     """Return the means of `each` consecutive samples."""
-    def means(values: Array) -> Array:
-        return np.asarray(values[:len(values) // each * each].reshape(-1, each).mean(axis=1))
 
-    drive = Drive(means(one.drive.q), one.drive.dt * each, *(means(own) for own in (one.drive.inertia, one.drive.load,
-                                                                                    one.drive.slope)))
+    def means(values: Array) -> Array:
+        return np.asarray(values[: len(values) // each * each].reshape(-1, each).mean(axis=1))
+
+    drive = Drive(
+        means(one.drive.q),
+        one.drive.dt * each,
+        *(means(own) for own in (one.drive.inertia, one.drive.load, one.drive.slope)),
+    )
     return Section(drive, means(one.torque), None if one.link is None else means(one.link))
 
 
@@ -239,5 +295,5 @@ def busiest(reversals: np.ndarray, most: int, length: int) -> slice:
     turns = np.zeros(length + 1)
     turns[reversals + 1] = 1.0
     held = np.cumsum(turns)
-    begin = int(np.argmax(held[count:] - held[:length + 1 - count]))
+    begin = int(np.argmax(held[count:] - held[: length + 1 - count]))
     return slice(begin, begin + count)

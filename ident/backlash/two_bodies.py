@@ -1,16 +1,19 @@
-r"""Motor and link with play between them: the torque that a link takes behind a motor whose motion is known.
+r"""Motor and link with play between them: the torque that a link takes behind a
+motor whose motion is known.
 
-The gear has an elastic flank on either side of a gap b. With the motor's angle q, the link's angle x, its inertia J, and its own
-torque g (gravity and other joints) and dry friction f,
+The gear has an elastic flank on either side of a gap b. With the motor's angle q, the link's angle
+x, its inertia J, and its own torque g (gravity and other joints) and dry friction f,
 
 .. math:: J \ddot x = T - g - f \operatorname{sgn} \dot x, \qquad
           T = K\,\bigl(e - \operatorname{clip}(e, \pm b/2)\bigr) + D \dot e \ \text{in contact}, \qquad e = q - x
 
-A flank pushes but never pulls. The measured motion of the motor drives the link, so friction of the motor does not matter here.
+A flank pushes but never pulls. The measured motion of the motor drives the link, so friction of the
+motor does not matter here.
 
 References
 ----------
-Nordin and Gutman, Automatica 38 (2002) 1633, for dead zone and damping; Moreau's time stepping for dry friction.
+Nordin and Gutman, Automatica 38 (2002) 1633, for dead zone and damping; Moreau's time
+stepping for dry friction.
 """
 
 from dataclasses import dataclass
@@ -19,9 +22,9 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 
-_PHASE = 0.35           # rad; largest phase of link and flank in a step
-_MOST = 40              # most steps in a sample
-_SETTLING = 0.4         # s; in which vibrations of a link decay
+_PHASE = 0.35  # rad; largest phase of link and flank in a step
+_MOST = 40  # most steps in a sample
+_SETTLING = 0.4  # s; in which vibrations of a link decay
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class Drive:
     inertia : ndarray, shape (N,)
         Inertia of the link about the joint [kg·m² or kg].
     load : ndarray, shape (N,)
-        Torque that holds the link at this posture, with the effect of other joints, without `inertia` [N·m or N].
+        Torque that holds the link at this posture, with the effect of other joints,
+        without `inertia` [N·m or N].
     slope : ndarray, shape (N,)
         Derivative of `load` by the position of the joint [N·m/rad or N/m].
     """
@@ -69,14 +73,19 @@ class Passage:
 
 
 def follow(drive: Drive, play: Array, stiffness: Array, friction: Array, ratio: Array) -> Passage:
-    """Return the motion of links behind gears, shape (C,) each: play, stiffness, link friction, damping ratio of the flanks.
+    """Return the motion of links behind gears, shape (C,) each: play, stiffness, link friction,
+    damping ratio of the flanks.
 
-    At the begin each link rests on the flank that its load presses. Pieces of the motion advance together. Each begins so early
-    that the motor has crossed the whole hysteresis before the piece counts, which erases what was before.
+    At the begin each link rests on the flank that its load presses. Pieces of the motion advance
+    together. Each begins so early that the motor has crossed the whole hysteresis before the piece
+    counts, which erases what was before.
     """
     count, gears = len(drive.q), len(play)
-    forgets = bool((friction > 0.0).all())              # a link without friction rattles, and remembers how it began
-    pieces, lead = _pieces(drive, float(np.max(play + 2.0 * friction / stiffness))) if forgets else (1, 0)
+    # a link without friction rattles, and remembers how it began
+    forgets = bool((friction > 0.0).all())
+    pieces, lead = (
+        _pieces(drive, float(np.max(play + 2.0 * friction / stiffness))) if forgets else (1, 0)
+    )
     size = -(-count // pieces)
     begin = np.arange(pieces) * size - lead
     here = _Together(drive, play, stiffness, friction, ratio, begin)
@@ -92,10 +101,25 @@ def follow(drive: Drive, play: Array, stiffness: Array, friction: Array, ratio: 
 
 
 class _Together:
-    """Links of several pieces behind several gears, shape (P, C); `at` are samples, those before the first one repeat it."""
+    """Links of several pieces behind several gears, shape (P, C); `at` are samples, those
+    before the first one repeat it.
+    """
 
-    def __init__(self, drive: Drive, play: Array, stiffness: Array, friction: Array, ratio: Array, at: np.ndarray) -> None:
-        self._drive, self._half, self._stiffness, self._friction = drive, 0.5 * play, stiffness, friction
+    def __init__(
+        self,
+        drive: Drive,
+        play: Array,
+        stiffness: Array,
+        friction: Array,
+        ratio: Array,
+        at: np.ndarray,
+    ) -> None:
+        self._drive, self._half, self._stiffness, self._friction = (
+            drive,
+            0.5 * play,
+            stiffness,
+            friction,
+        )
         swing = float(np.sqrt(stiffness.max() / drive.inertia.min()))
         self._steps = int(np.clip(np.ceil(drive.dt * swing / _PHASE), 1, _MOST))
         self._h = drive.dt / self._steps
@@ -103,22 +127,34 @@ class _Together:
         at = np.clip(at, 0, None)
         q, load = drive.q[at][:, None], drive.load[at][:, None]
         self._x = q - load / stiffness - self._half * np.sign(load)
-        self._v = np.repeat(((drive.q[at + 1] - drive.q[at]) / drive.dt)[:, None], len(play), axis=1)
+        self._v = np.repeat(
+            ((drive.q[at + 1] - drive.q[at]) / drive.dt)[:, None], len(play), axis=1
+        )
         self.first = load + 0.0 * self._x, q - self._x, np.sign(load) + 0.0 * self._x
 
     def advance(self, to: np.ndarray) -> tuple[Array, Array, Array]:
-        """Return torque, gap, and flank after one sampling period, which ends at the samples `to`."""
+        """Return torque, gap, and flank after one sampling period, which
+        ends at the samples `to`.
+        """
         drive, h, x, v = self._drive, self._h, self._x, self._v
         last, to = np.clip(to - 1, 0, len(drive.q) - 1), np.clip(to, 0, len(drive.q) - 1)
         motor, end = drive.q[last][:, None], drive.q[to][:, None]
         speed = (end - motor) / drive.dt
-        load, slope, gain = drive.load[to][:, None], drive.slope[to][:, None], (h / drive.inertia[to])[:, None]
+        load, slope, gain = (
+            drive.load[to][:, None],
+            drive.slope[to][:, None],
+            (h / drive.inertia[to])[:, None],
+        )
         loss, total, stride = gain * self._friction, np.zeros_like(x), speed * h
         for _ in range(self._steps):
             e = motor - x
             over = e - np.minimum(np.maximum(e, -self._half), self._half)
             force = self._stiffness * over + self._damping * (speed - v)
-            force = np.where(over > 0.0, np.maximum(force, 0.0), np.where(over < 0.0, np.minimum(force, 0.0), 0.0))
+            force = np.where(
+                over > 0.0,
+                np.maximum(force, 0.0),
+                np.where(over < 0.0, np.minimum(force, 0.0), 0.0),
+            )
             free = v + gain * (force - load + slope * e)
             v = free - np.minimum(np.maximum(free, -loss), loss)
             x, motor = x + h * v, motor + stride
@@ -140,7 +176,9 @@ def _pieces(drive: Drive, reach: float) -> tuple[int, int]:
 
 
 def _crossed(q: Array, reach: float) -> int:
-    """Return over how many of the last samples the motor covers `reach`; all samples if it never does."""
+    """Return over how many of the last samples the motor covers `reach`; all
+    samples if it never does.
+    """
     back = q[::-1]
     far = np.maximum.accumulate(back) - np.minimum.accumulate(back) > reach
     return int(np.argmax(far)) if far.any() else len(q)

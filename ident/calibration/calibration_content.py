@@ -62,13 +62,13 @@ class CalibrationContent:
     Attributes
     ----------
     arm, method, torque_basis : str
-        Name of the arm, method of measurement, and basis of torques: "drive" as the drive reports them, "gravity-corrected"
-        divided by the `torque_scale` of a joint.
+        Name of the arm, method of measurement, and basis of torques: "drive" as the drive reports
+        them, "gravity-corrected" divided by the `torque_scale` of a joint.
     created : datetime
         Date of the fit.
     runs : tuple of dict
-        Fitted runs: path, sha256, `tool` if it is not the model's, the run that this run `continues`, and `purpose` if the run
-        was not fitted.
+        Fitted runs: path, sha256, `tool` if it is not the model's, the run that this run
+        `continues`, and `purpose` if the run was not fitted.
     model : Model
         Rigid-body model.
     fit : dict
@@ -80,7 +80,8 @@ class CalibrationContent:
     note : str
         The operator's notes on the runs, or on the fit.
     motors : MotorFriction
-        Friction of motors that move several joints, if it was separated; friction of the joints excludes it.
+        Friction of motors that move several joints, if it was separated; friction
+        of the joints excludes it.
     """
 
     arm: str
@@ -97,10 +98,27 @@ class CalibrationContent:
 
     @property
     def origin(self) -> str:
-        """One line for exports: arm, serial number, date, temperature of the drives, version of stribeck, and the note."""
-        known = [joint.temperature_range for joint in self.joints.values() if joint.temperature_range is not None]
-        ends = f"{min(low for low, _ in known):.3g} to {max(high for _, high in known):.3g}" if known else ""
+        """One line for exports: arm, serial number, date, temperature of the drives, version
+        of stribeck, and the note.
+        """
+        known = [
+            joint.temperature_range
+            for joint in self.joints.values()
+            if joint.temperature_range is not None
+        ]
+        ends = (
+            f"{min(low for low, _ in known):.3g} to {max(high for _, high in known):.3g}"
+            if known
+            else ""
+        )
         version = self.fit.get("versions", {}).get("stribeck", "")
-        parts = (self.arm, self.serial and f"serial number {self.serial}", f"calibrated {self.created.isoformat()}",
-                 ends and f"drives at {ends} °C", version and f"stribeck {version}")
-        return ", ".join(filter(None, parts)) + (f"; note: {' '.join(self.note.split())}" if self.note else "")
+        parts = (
+            self.arm,
+            self.serial and f"serial number {self.serial}",
+            f"calibrated {self.created.isoformat()}",
+            ends and f"drives at {ends} °C",
+            version and f"stribeck {version}",
+        )
+        return ", ".join(filter(None, parts)) + (
+            f"; note: {' '.join(self.note.split())}" if self.note else ""
+        )

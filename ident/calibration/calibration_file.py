@@ -23,7 +23,7 @@ from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
 
 SCHEMA = 1
-DIGITS = 6              # significant digits of numbers in the file
+DIGITS = 6  # significant digits of numbers in the file
 
 
 def calibration_path(path: Path) -> Path:
@@ -36,7 +36,10 @@ def calibration_path(path: Path) -> Path:
     """
     file = path / CALIBRATION if path.is_dir() else path
     if (path / "runs").is_dir() and not file.exists():
-        raise InputError(f"{path}: this folder holds runs, but no calibration yet; make it with: {command('fit', path)}")
+        raise InputError(
+            f"{path}: this folder holds runs, but no calibration yet; make it with: "
+            f"{command('fit', path)}"
+        )
     return file
 
 
@@ -49,12 +52,24 @@ def read_calibration(path: Path) -> CalibrationContent:
         If the file is missing or malformed; names the key.
     """
     table = parse_table(CalibrationTable, upgrade(read_toml(path), path, SCHEMA), path)
-    joints = {name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()}
-    return CalibrationContent(table.arm, table.created, table.method, table.torque_basis,
-                              tuple(run.model_dump(exclude_none=True) for run in table.runs), table.model.model(),
-                              table.fit.model_dump(exclude_unset=True), joints, serial=table.serial, note=table.note,
-                              motors=MotorFriction({name: one.motor(f"{path}: motors.{name}")
-                                                    for name, one in table.motors.items()}))
+    joints = {
+        name: joint.calibration(f"{path}: joints.{name}") for name, joint in table.joints.items()
+    }
+    return CalibrationContent(
+        table.arm,
+        table.created,
+        table.method,
+        table.torque_basis,
+        tuple(run.model_dump(exclude_none=True) for run in table.runs),
+        table.model.model(),
+        table.fit.model_dump(exclude_unset=True),
+        joints,
+        serial=table.serial,
+        note=table.note,
+        motors=MotorFriction(
+            {name: one.motor(f"{path}: motors.{name}") for name, one in table.motors.items()}
+        ),
+    )
 
 
 def write_calibration(path: Path, calibration: CalibrationContent) -> None:
@@ -66,7 +81,12 @@ def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
     document = tomlkit.document()
     document["schema"] = SCHEMA
     for key in ("arm", "serial", "note", "created", "method", "torque_basis"):
-        if (value := getattr(calibration, key)) or key in ("arm", "created", "method", "torque_basis"):
+        if (value := getattr(calibration, key)) or key in (
+            "arm",
+            "created",
+            "method",
+            "torque_basis",
+        ):
             document[key] = value
     runs = tomlkit.array()
     for run in calibration.runs:
@@ -76,17 +96,24 @@ def _document(calibration: CalibrationContent) -> tomlkit.TOMLDocument:
     model = calibration.model
     document["model"] = {"file": model.file, "sha256": model.sha256, "gravity": list(model.gravity)}
     document["model"]["tool"] = _inline({"mass": model.tool.mass, "com": list(model.tool.com)})
-    document["model"]["unknown_tool"] = {"status": model.unknown_tool.status, **_parameters(model.unknown_tool.parameters)}
+    document["model"]["unknown_tool"] = {
+        "status": model.unknown_tool.status,
+        **_parameters(model.unknown_tool.parameters),
+    }
     if model.inertia is not None:
         document["model"]["inertia"] = _inertia_table(model.inertia)
     if model.transmission:
-        document["model"]["transmission"] = {name: _inline(row) for name, row in model.transmission.items()}
+        document["model"]["transmission"] = {
+            name: _inline(row) for name, row in model.transmission.items()
+        }
     if model.drives:
         document["model"]["drives"] = list(model.drives)
     if model.loops:
         loops = tomlkit.array()
         for loop in model.loops:
-            loops.add_line(tomlkit.item(loop.model_dump(exclude_none=True, mode="json"), _parent=loops))
+            loops.add_line(
+                tomlkit.item(loop.model_dump(exclude_none=True, mode="json"), _parent=loops)
+            )
         loops.add_line(indent="")
         document["model"]["loops"] = loops
     if model.passive.classes:
@@ -133,8 +160,10 @@ def _inertia_table(inertia: IdentifiedInertia) -> Any:
     table = tomlkit.table()
     for key in ("deviation", "constants"):
         table[key] = _rounded(getattr(inertia, key))
-    for key, entries in (("links", {name: _inline(vars(link)) for name, link in inertia.links.items()}),
-                         ("parameters", _parameters(inertia.parameters))):
+    for key, entries in (
+        ("links", {name: _inline(vars(link)) for name, link in inertia.links.items()}),
+        ("parameters", _parameters(inertia.parameters)),
+    ):
         inner = tomlkit.table()
         inner.update(entries)
         table[key] = inner
@@ -149,16 +178,31 @@ def _joint_table(joint: JointCalibration) -> Any:
         table["place"] = joint.place
     if joint.bearing is not None:
         table["bearing"] = _inline(vars(joint.bearing))
-    for key in ("held_out_rmse", "velocity_range", "load_range", "load_part", "temperature_range", "factor", "torque_scale",
-                "stribeck_share"):
+    for key in (
+        "held_out_rmse",
+        "velocity_range",
+        "load_range",
+        "load_part",
+        "temperature_range",
+        "factor",
+        "torque_scale",
+        "stribeck_share",
+    ):
         value = getattr(joint, key)
         if value is not None:
             table[key] = _inline(value) if isinstance(value, Mapping) else _rounded(value)
     if joint.candidates:
         candidates = tomlkit.array()
         for one in joint.candidates:
-            candidates.add_line(_inline({key: value for key, value in vars(one).items()
-                                         if value != "" and (key, value) != ("place", "none")}))
+            candidates.add_line(
+                _inline(
+                    {
+                        key: value
+                        for key, value in vars(one).items()
+                        if value != "" and (key, value) != ("place", "none")
+                    }
+                )
+            )
         candidates.add_line(indent="")
         table["candidates"] = candidates
     if joint.further_error is not None and joint.further_error[:, 1].any():
@@ -189,12 +233,20 @@ def _joint_table(joint: JointCalibration) -> Any:
         gap.update({key: _rounded(getattr(joint.backlash, key)) for key in FIGURES})
         table["backlash"] = gap
     if joint.free_motion is not None:
-        table["free_motion"] = {key: _rounded(value.tolist() if key == "unexplained" else value)
-                                for key, value in vars(joint.free_motion).items()}
+        table["free_motion"] = {
+            key: _rounded(value.tolist() if key == "unexplained" else value)
+            for key, value in vars(joint.free_motion).items()
+        }
     if joint.servo is not None:
         servo = tomlkit.table()
         servo.update(_parameters(joint.servo.parameters))
-        servo.update({key: _rounded(value) for key in SERVO_FIGURES if (value := getattr(joint.servo, key)) is not None})
+        servo.update(
+            {
+                key: _rounded(value)
+                for key in SERVO_FIGURES
+                if (value := getattr(joint.servo, key)) is not None
+            }
+        )
         table["servo"] = servo
     correlation = tomlkit.table()
     correlation["names"] = list(joint.names)
@@ -217,7 +269,15 @@ def _memory_table(memory: JointMemory) -> Any:
 
 def _temperature_table(temperature: JointTemperature) -> Any:
     table, parameters = tomlkit.table(), tomlkit.table()
-    for key in ("reference", "coulomb", "viscous", "range", "held_out_rmse", "static_rmse", "further_error"):
+    for key in (
+        "reference",
+        "coulomb",
+        "viscous",
+        "range",
+        "held_out_rmse",
+        "static_rmse",
+        "further_error",
+    ):
         table[key] = _rounded(getattr(temperature, key))
     parameters.update(_parameters(temperature.parameters))
     table["parameters"] = parameters
@@ -230,8 +290,12 @@ def _temperature_table(temperature: JointTemperature) -> Any:
 
 def _parameters(parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     """Return inline tables, one per parameter, without empty entries."""
-    return {name: _inline({key: value for key, value in vars(parameter).items() if value not in (None, "")})
-            for name, parameter in parameters.items()}
+    return {
+        name: _inline(
+            {key: value for key, value in vars(parameter).items() if value not in (None, "")}
+        )
+        for name, parameter in parameters.items()
+    }
 
 
 def _inline(values: Mapping[str, Any]) -> Any:

@@ -1,4 +1,6 @@
-"""Tables of a calibration file: checks of keys and of combinations of keys, and conversion to data."""
+"""Tables of a calibration file: checks of keys and of combinations of
+keys, and conversion to data.
+"""
 
 import math
 from datetime import datetime
@@ -51,14 +53,19 @@ class _UnknownToolTable(BaseModel):
         for name in TOOL_PARAMETERS if self.status == "used" else ():
             value = found[name].value if name in found else None
             if value is None or (name == MASS and value <= 0.0):
-                raise ValueError(f"{name} = {value}: a tool with status \"used\" needs "
-                                 f"{'a positive mass' if name == MASS else 'this value'}")
+                raise ValueError(
+                    f'{name} = {value}: a tool with status "used" needs '
+                    f"{'a positive mass' if name == MASS else 'this value'}"
+                )
         return self
 
     def unknown_tool(self) -> UnknownTool:
         """The tool."""
         tables = {name: getattr(self, name) for name in TOOL_PARAMETERS}
-        return UnknownTool(self.status, {name: Parameter(**vars(table)) for name, table in tables.items() if table is not None})
+        return UnknownTool(
+            self.status,
+            {name: Parameter(**vars(table)) for name, table in tables.items() if table is not None},
+        )
 
 
 class _LinkTable(BaseModel):
@@ -91,8 +98,12 @@ class _PassiveTable(BaseModel):
 
     def joints_of(self) -> RubbingJoints:
         """The joints."""
-        return RubbingJoints(self.joints, self.load, {name: Parameter(**vars(table)) for name, table in self.parameters.items()},
-                             self.friction)
+        return RubbingJoints(
+            self.joints,
+            self.load,
+            {name: Parameter(**vars(table)) for name, table in self.parameters.items()},
+            self.friction,
+        )
 
 
 class _ModelTable(BaseModel):
@@ -110,9 +121,18 @@ class _ModelTable(BaseModel):
 
     def model(self) -> Model:
         """The model."""
-        return Model(self.file, self.sha256, self.gravity, self.tool, self.unknown_tool.unknown_tool(),
-                     None if self.inertia is None else self.inertia.inertia(), self.transmission, self.drives, self.loops,
-                     PassiveFriction({name: table.joints_of() for name, table in self.passive.items()}))
+        return Model(
+            self.file,
+            self.sha256,
+            self.gravity,
+            self.tool,
+            self.unknown_tool.unknown_tool(),
+            None if self.inertia is None else self.inertia.inertia(),
+            self.transmission,
+            self.drives,
+            self.loops,
+            PassiveFriction({name: table.joints_of() for name, table in self.passive.items()}),
+        )
 
 
 class _RunTable(BaseModel):
@@ -159,7 +179,9 @@ class JointCalibrationTable(BaseModel):
     factor: PositiveFloat = 1.96
     torque_scale: PositiveFloat | None = None
     stribeck_share: Annotated[float, Key(ge=0.0, le=1.0)] | None = None
-    further_error: Annotated[list[tuple[PositiveFloat, NonNegativeFloat]], Key(min_length=1)] | None = None
+    further_error: (
+        Annotated[list[tuple[PositiveFloat, NonNegativeFloat]], Key(min_length=1)] | None
+    ) = None
     candidates: list[_CandidateTable] = []
     parameters: dict[str, ParameterTable]
     gravity: dict[str, ParameterTable] = {}
@@ -179,55 +201,109 @@ class JointCalibrationTable(BaseModel):
         parameters = {name: Parameter(**vars(table)) for name, table in self.parameters.items()}
         components = components_of(parameters) if self.load == "components" else ()
         if self.load == "components" and not components:
-            raise InputError(f"{where}.parameters: load = \"components\" needs a coulomb_coefficient_NAME for at least one of "
-                             f"{', '.join(COMPONENTS)}")
-        if self.load_range is not None and tuple(name for name in COMPONENTS if name in self.load_range) != components:
-            raise InputError(f"{where}.load_range must have the loads of the parameters: {', '.join(components) or self.load}")
+            raise InputError(
+                f'{where}.parameters: load = "components" needs a coulomb_coefficient_NAME for at '
+                "least one of "
+                f"{', '.join(COMPONENTS)}"
+            )
+        if (
+            self.load_range is not None
+            and tuple(name for name in COMPONENTS if name in self.load_range) != components
+        ):
+            raise InputError(
+                f"{where}.load_range must have the loads of the parameters: "
+                f"{', '.join(components) or self.load}"
+            )
         own = law_named(self.law).parameters(self.load != "none", components)
-        foreign = next((name for name, found in parameters.items() if found.value is not None and name not in own), None)
+        foreign = next(
+            (
+                name
+                for name, found in parameters.items()
+                if found.value is not None and name not in own
+            ),
+            None,
+        )
         if foreign is not None:
-            raise InputError(f"{where}.parameters: {unknown_name('parameter', foreign, own)}; these are the parameters "
-                             f"of the law {self.law} with load {self.load}")
+            raise InputError(
+                f"{where}.parameters: {unknown_name('parameter', foreign, own)}; these are the "
+                "parameters "
+                f"of the law {self.law} with load {self.load}"
+            )
         for name in own:
             value = parameters[name].value if name in parameters else None
             if value is None:
-                raise InputError(f"{where}.parameters.{name} has no value; the law {self.law} with load {self.load} needs it")
+                raise InputError(
+                    f"{where}.parameters.{name} has no value; the law {self.law} with load "
+                    f"{self.load} needs it"
+                )
             if name in law_named(self.law).nonlinear and value <= 0.0:
                 raise InputError(f"{where}.parameters.{name} = {value:g}; it must be positive")
         if self.load == "normal" and self.bearing is None:
-            raise InputError(f"{where}.bearing is missing; load = \"normal\" needs it")
+            raise InputError(f'{where}.bearing is missing; load = "normal" needs it')
         if self.directional != "none":
             difference = self.gravity.get(DIFFERENCES[self.directional])
             if difference is None or difference.value is None:
-                raise InputError(f"{where}.gravity.{DIFFERENCES[self.directional]} has no value; directional = "
-                                 f"\"{self.directional}\" needs it")
+                raise InputError(
+                    f"{where}.gravity.{DIFFERENCES[self.directional]} has no value; directional = "
+                    f'"{self.directional}" needs it'
+                )
             if self.directional == "driving" and self.load in ("none", "components"):
-                raise InputError(f"{where}.load = \"{self.load}\": directional = \"driving\" needs a single load")
-        if self.further_error is not None and not np.all(np.diff([speed for speed, _ in self.further_error]) > 0.0):
+                raise InputError(
+                    f'{where}.load = "{self.load}": directional = "driving" needs a single load'
+                )
+        if self.further_error is not None and not np.all(
+            np.diff([speed for speed, _ in self.further_error]) > 0.0
+        ):
             raise InputError(f"{where}.further_error: speeds must be in ascending order")
         for name in self.correlation.names:
             if name not in parameters:
-                raise InputError(f"{where}.correlation.names: {unknown_name('parameter', name, parameters)}")
+                raise InputError(
+                    f"{where}.correlation.names: {unknown_name('parameter', name, parameters)}"
+                )
         n = len(self.correlation.names)
         if [len(row) for row in self.correlation.matrix] != [n] * n:
-            raise InputError(f"{where}.correlation.matrix has {len(self.correlation.matrix)} rows of "
-                             f"{[len(row) for row in self.correlation.matrix]} numbers; {n} rows of {n} numbers are needed")
+            raise InputError(
+                f"{where}.correlation.matrix has {len(self.correlation.matrix)} rows of "
+                f"{[len(row) for row in self.correlation.matrix]} numbers; {n} rows of {n} "
+                "numbers are needed"
+            )
         gravity = {name: Parameter(**vars(table)) for name, table in self.gravity.items()}
-        return JointCalibration(self.law, self.load, parameters, gravity, self.bearing, self.held_out_rmse, self.velocity_range,
-                                self.load_range, self.load_part, self.temperature_range, self.correlation.names,
-                                np.array(self.correlation.matrix).reshape(n, n), self.factor, self.directional,
-                                self.torque_scale, self.stribeck_share,
-                                None if self.further_error is None else np.array(self.further_error),
-                                tuple(Candidate(**vars(one)) for one in self.candidates), self.place,
-                                ripple=tuple(Wave(**vars(one)) for one in self.ripple),
-                                breakaway=None if self.breakaway is None else self.breakaway.breakaway(),
-                                memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
-                                temperature=(None if self.temperature is None
-                                             else self.temperature.temperature(f"{where}.temperature")),
-                                backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"),
-                                servo=None if self.servo is None else self.servo.servo(f"{where}.servo"),
-                                free_motion=(None if self.free_motion is None
-                                             else self.free_motion.free_motion(f"{where}.free_motion")))
+        return JointCalibration(
+            self.law,
+            self.load,
+            parameters,
+            gravity,
+            self.bearing,
+            self.held_out_rmse,
+            self.velocity_range,
+            self.load_range,
+            self.load_part,
+            self.temperature_range,
+            self.correlation.names,
+            np.array(self.correlation.matrix).reshape(n, n),
+            self.factor,
+            self.directional,
+            self.torque_scale,
+            self.stribeck_share,
+            None if self.further_error is None else np.array(self.further_error),
+            tuple(Candidate(**vars(one)) for one in self.candidates),
+            self.place,
+            ripple=tuple(Wave(**vars(one)) for one in self.ripple),
+            breakaway=None if self.breakaway is None else self.breakaway.breakaway(),
+            memory=None if self.memory is None else self.memory.memory(f"{where}.memory"),
+            temperature=(
+                None
+                if self.temperature is None
+                else self.temperature.temperature(f"{where}.temperature")
+            ),
+            backlash=None if self.backlash is None else self.backlash.backlash(f"{where}.backlash"),
+            servo=None if self.servo is None else self.servo.servo(f"{where}.servo"),
+            free_motion=(
+                None
+                if self.free_motion is None
+                else self.free_motion.free_motion(f"{where}.free_motion")
+            ),
+        )
 
 
 class MotorTable(BaseModel):
@@ -245,12 +321,21 @@ class MotorTable(BaseModel):
         own = (*law_named(self.law).parameters(False), INERTIA)
         for name in self.parameters:
             if name not in own:
-                raise InputError(f"{where}.parameters: {unknown_name('parameter', name, own)}, for the law {self.law}")
+                raise InputError(
+                    f"{where}.parameters: {unknown_name('parameter', name, own)}, for the law "
+                    f"{self.law}"
+                )
         for name in law_named(self.law).parameters(False):
             if name not in self.parameters or self.parameters[name].value is None:
-                raise InputError(f"{where}.parameters.{name} has no value; a motor with the law {self.law} needs it")
-        return RubbingMotor(self.law, {name: Parameter(**vars(table)) for name, table in self.parameters.items()},
-                            self.velocity_range)
+                raise InputError(
+                    f"{where}.parameters.{name} has no value; a motor with the law {self.law} "
+                    "needs it"
+                )
+        return RubbingMotor(
+            self.law,
+            {name: Parameter(**vars(table)) for name, table in self.parameters.items()},
+            self.velocity_range,
+        )
 
 
 class _FitTable(BaseModel):
@@ -267,7 +352,9 @@ class _FitTable(BaseModel):
     def _finite(self) -> "_FitTable":
         for name, value in (self.model_extra or {}).items():
             if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"{name} = {value} is not a finite number; a finite number is needed")
+                raise ValueError(
+                    f"{name} = {value} is not a finite number; a finite number is needed"
+                )
         return self
 
 

@@ -1,4 +1,6 @@
-"""Tables of a calibration file for what friction of a joint depends on besides speed and load, for its play and its servo."""
+"""Tables of a calibration file for what friction of a joint depends on besides speed and load,
+for its play and its servo.
+"""
 
 from typing import Annotated, Literal
 
@@ -50,18 +52,33 @@ class MemoryTable(BaseModel):
         if self.kind not in NAMES[1:]:
             raise InputError(f"{where}.kind: {unknown_name('memory', self.kind, NAMES[1:])}")
         if (self.kind == MAXWELL_SLIP) != (len(self.distances) > 1):
-            raise InputError(f"{where}.distances has {len(self.distances)} numbers; {MAXWELL_SLIP} needs at least 2, other "
-                             "memories need none")
-        found = JointMemory(self.kind, {name: Parameter(**vars(table)) for name, table in self.parameters.items()}, self.distance,
-                            self.held_out_rmse, self.static_rmse, self.distances)
+            raise InputError(
+                f"{where}.distances has {len(self.distances)} numbers; {MAXWELL_SLIP} needs at "
+                "least 2, other "
+                "memories need none"
+            )
+        found = JointMemory(
+            self.kind,
+            {name: Parameter(**vars(table)) for name, table in self.parameters.items()},
+            self.distance,
+            self.held_out_rmse,
+            self.static_rmse,
+            self.distances,
+        )
         needed = found.memory.parameters
         for name in needed:
             value = found.values.get(name)
             if value is None or value < 0.0:
-                raise InputError(f"{where}.parameters.{name} = {value}: the memory {self.kind} needs a value of at least 0")
+                raise InputError(
+                    f"{where}.parameters.{name} = {value}: the memory {self.kind} needs a value "
+                    "of at least 0"
+                )
         for name in self.parameters:
             if name not in needed:
-                raise InputError(f"{where}.parameters: {unknown_name('parameter', name, needed)}, for the memory {self.kind}")
+                raise InputError(
+                    f"{where}.parameters: {unknown_name('parameter', name, needed)}, for the "
+                    f"memory {self.kind}"
+                )
         return found
 
 
@@ -98,11 +115,20 @@ class TemperatureTable(BaseModel):
     heating: dict[str, ParameterTable] | None = None
 
     def temperature(self, where: str) -> JointTemperature:
-        """Return the dependence on temperature, after checks of several keys together; `where` begins the messages."""
-        parameters, heating = ({name: Parameter(**vars(table)) for name, table in (tables or {}).items()}
-                               for tables in (self.parameters, self.heating))
-        found = JointTemperature(**{**{key: getattr(self, key) for key in type(self).model_fields}, "parameters": parameters,
-                                    "heating": SelfHeating(heating) if self.heating is not None else None})
+        """Return the dependence on temperature, after checks of several keys together;
+        `where` begins the messages.
+        """
+        parameters, heating = (
+            {name: Parameter(**vars(table)) for name, table in (tables or {}).items()}
+            for tables in (self.parameters, self.heating)
+        )
+        found = JointTemperature(
+            **{
+                **{key: getattr(self, key) for key in type(self).model_fields},
+                "parameters": parameters,
+                "heating": SelfHeating(heating) if self.heating is not None else None,
+            }
+        )
         check_temperature(found, where)
         return found
 
@@ -122,8 +148,18 @@ class BacklashTable(BaseModel):
 
     def backlash(self, where: str) -> JointBacklash:
         """Return the play, after checks of its values; `where` begins the messages."""
-        return checked_backlash(JointBacklash(**{**vars(self), **{
-            key: Parameter(**vars(getattr(self, key))) for key in ("play", "stiffness", "link_friction")}}), where)
+        return checked_backlash(
+            JointBacklash(
+                **{
+                    **vars(self),
+                    **{
+                        key: Parameter(**vars(getattr(self, key)))
+                        for key in ("play", "stiffness", "link_friction")
+                    },
+                }
+            ),
+            where,
+        )
 
 
 class FreeMotionTable(BaseModel):
@@ -137,7 +173,9 @@ class FreeMotionTable(BaseModel):
     unexplained: Annotated[list[tuple[NonNegativeFloat, NonNegativeFloat]], Key(min_length=1)]
 
     def free_motion(self, where: str) -> FreeMotion:
-        """Return what free motion showed, after a check of the speeds; `where` begins the message."""
+        """Return what free motion showed, after a check of the speeds;
+        `where` begins the message.
+        """
         table = np.array(self.unexplained)
         if not np.all(np.diff(table[:, 0]) > 0.0):
             raise InputError(f"{where}.unexplained: speeds must be in ascending order")
@@ -156,6 +194,8 @@ class ServoTable(BaseModel):
 
     def servo(self, where: str) -> JointServo:
         """Return the servo, after checks of its values; `where` begins the messages."""
-        stated = {key: one for key in (*NEEDED, *FURTHER) if (one := getattr(self, key)) is not None}
+        stated = {
+            key: one for key in (*NEEDED, *FURTHER) if (one := getattr(self, key)) is not None
+        }
         parameters = {key: Parameter(**vars(one)) for key, one in stated.items()}
         return checked_servo(JointServo(parameters, self.error, self.held_out), where)

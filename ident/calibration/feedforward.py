@@ -1,7 +1,8 @@
 """Friction feed-forward: one sample at a time, in MuJoCo's preallocated buffers.
 
-For a single sample, the batch code spends most of its time on NumPy's overhead. Here MuJoCo computes the dynamics of the tree,
-and joints with the same law are evaluated in one call (`laws_at_once`).
+For a single sample, the batch code spends most of its time on NumPy's overhead. Here
+MuJoCo computes the dynamics of the tree, and joints with the same law are evaluated in
+one call (`laws_at_once`).
 """
 
 from collections.abc import Callable
@@ -27,10 +28,11 @@ from stribeck.ident.temperature.joint_temperature import each_temperature
 class Feedforward:
     """Friction torque of every joint at one sample, as a controller needs it.
 
-    ``feedforward(q, dq, ddq, temperature)`` equals ``calibration.friction`` of the same sample. Joints that friction heats are
-    cold at first; ``warm`` follows their states, which ``warmth`` holds, for `temperature`. A calibration from
-    ``calibration.with_offset()`` includes torque offsets. Not thread-safe: calls share buffers. A closed chain uses the batch
-    code, which takes some milliseconds per sample.
+    ``feedforward(q, dq, ddq, temperature)`` equals ``calibration.friction`` of the same sample.
+    Joints that friction heats are cold at first; ``warm`` follows their states, which ``warmth``
+    holds, for `temperature`. A calibration from ``calibration.with_offset()`` includes torque
+    offsets. Not thread-safe: calls share buffers. A closed chain uses the batch code, which takes
+    some milliseconds per sample.
 
     Parameters
     ----------
@@ -59,20 +61,33 @@ class Feedforward:
         import mujoco
 
         if calibration.motors.motors and mechanism.transmission is None:
-            raise InputError(f"{mechanism.name}: the calibration has friction of motors that move several joints, but this "
-                             "mechanism has no transmission; use calibration.mechanism, or state the transmission in the arm "
-                             "file")
+            raise InputError(
+                f"{mechanism.name}: the calibration has friction of motors that move several "
+                "joints, but this "
+                "mechanism has no transmission; use calibration.mechanism, or state the "
+                "transmission in the arm "
+                "file"
+            )
         for name in calibration.joints:
             if name not in mechanism.names:
-                raise InputError(f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the "
-                             "calibration names this joint")
+                raise InputError(
+                    f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the "
+                    "calibration names this joint"
+                )
         self.names = mechanism.names
         self._name, self._shape = mechanism.name, (mechanism.n,)
         self._state = np.zeros((3, mechanism.n))
         self._joints = calibration.joints
-        self._warming = [(column, joint, joint.temperature) for column, name in enumerate(self.names)
-                         if (joint := self._joints.get(name)) is not None and joint.temperature is not None]
-        self._bodies = {column: np.zeros(len(own.heating.times)) for column, _, own in self._warming if own.heating is not None}
+        self._warming = [
+            (column, joint, joint.temperature)
+            for column, name in enumerate(self.names)
+            if (joint := self._joints.get(name)) is not None and joint.temperature is not None
+        ]
+        self._bodies = {
+            column: np.zeros(len(own.heating.times))
+            for column, _, own in self._warming
+            if own.heating is not None
+        }
         self.forget()
         self._chain = None if mechanism.chain is None else (mechanism, calibration)
         if self._chain is not None:
@@ -83,25 +98,41 @@ class Feedforward:
         model = compile_mechanism(mechanism)
         data = mujoco.MjData(model)
         place = np.array([model.joint(name).id for name in tree.names])
-        self._places = place[:mechanism.n]
-        self._followers = tuple((int(k), one.leader, one.ratio, one.shift)
-                                for k, one in zip(place[mechanism.n:], followers, strict=True))
+        self._places = place[: mechanism.n]
+        self._followers = tuple(
+            (int(k), one.leader, one.ratio, one.shift)
+            for k, one in zip(place[mechanism.n :], followers, strict=True)
+        )
         self._motion = data.qpos, data.qvel, data.qacc
-        self._mujoco_steps = tuple(partial(step, model, data) for step in (
-            mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_comVel))
-        self._reactions, self._parts = Reactions(model, data, np.arange(tree.n)), np.zeros((len(LOAD_PARTS), mechanism.n))
+        self._mujoco_steps = tuple(
+            partial(step, model, data)
+            for step in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_comVel)
+        )
+        self._reactions, self._parts = (
+            Reactions(model, data, np.arange(tree.n)),
+            np.zeros((len(LOAD_PARTS), mechanism.n)),
+        )
         joints = [calibration.joints.get(name) for name in self.names]
         self._laws, self._waves = LawsAtOnce(joints, mechanism.prismatic), Waves.of(joints)
-        self._of_motors = np.array([calibration.motors.moves(mechanism.transmission, name) for name in self.names])
+        self._of_motors = np.array(
+            [calibration.motors.moves(mechanism.transmission, name) for name in self.names]
+        )
         self._coupled, self._motors = mechanism.transmission, calibration.motors
 
-    def __call__(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
+    def __call__(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike | None = None,
+        temperature: ArrayLike | None = None,
+    ) -> Array:
         """Friction of every joint at one sample, or sample by sample along a motion.
 
         Parameters
         ----------
         q, dq, ddq : array_like, shape (n,) or (N, n)
-            Joint positions, velocities and accelerations [rad or m, and per s, s²]; accelerations default to zero.
+            Joint positions, velocities and accelerations [rad or m, and per s, s²];
+            accelerations default to zero.
         temperature : array_like, shape (), (n,) or, along a motion, (N, n), optional
             Temperatures as for `Calibration.friction`, such as `warmth`.
 
@@ -129,11 +160,15 @@ class Feedforward:
                 if not np.isnan(warm[column]):
                     load = joint.load_of(partial(self._load_at, column))
                     w = self._state[1, [column]]
-                    friction[column] += float((joint.torque(w, load, warm[column]) - joint.torque(w, load))[0])
+                    friction[column] += float(
+                        (joint.torque(w, load, warm[column]) - joint.torque(w, load))[0]
+                    )
         return friction
 
     def _at_reference(self) -> Array:
-        """Return friction of every joint at the present state and its reference temperature, shape (n,)."""
+        """Return friction of every joint at the present state and its
+        reference temperature, shape (n,).
+        """
         self._move()
         rigid, w = self._drive(), self._state[1]
         friction = self._laws.torque(w, self._parts, rigid)
@@ -158,14 +193,25 @@ class Feedforward:
         for column, joint, own in self._warming:
             if own.heating is not None:
                 load, w = joint.load_of(partial(self._load_at, column)), self._state[1, [column]]
-                torque = joint.torque(w, load, min(own.heating.state(self._bodies[column]), own.range[1]))
-                self._bodies[column] = own.heating.advanced(self._bodies[column], float((torque * w)[0]), dt)
+                torque = joint.torque(
+                    w, load, min(own.heating.state(self._bodies[column]), own.range[1])
+                )
+                self._bodies[column] = own.heating.advanced(
+                    self._bodies[column], float((torque * w)[0]), dt
+                )
 
-    def follow(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None, temperature: ArrayLike | None = None) -> Array:
-        """Friction of every joint at the next sample of a motion, with the memory of joints that have one.
+    def follow(
+        self,
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike | None = None,
+        temperature: ArrayLike | None = None,
+    ) -> Array:
+        """Friction of every joint at the next sample of a motion, with the
+        memory of joints that have one.
 
-        Call it once per sample, in order, or with the next samples together; `forget` begins a new motion. Without memory it
-        equals ``feedforward(q, dq, ddq)``.
+        Call it once per sample, in order, or with the next samples together; `forget` begins a new
+        motion. Without memory it equals ``feedforward(q, dq, ddq)``.
 
         Parameters
         ----------
@@ -183,15 +229,23 @@ class Feedforward:
         warm = None if temperature is None else each_temperature(temperature, self._shape)
         for column, joint, memory in self._memories:
             position, w = (float(row[column]) for row in self._state[:2])
-            level = float(joint.dry_level([w], joint.load_of(partial(self._load_at, column)),
-                                          None if warm is None else warm[column])[0])
+            level = float(
+                joint.dry_level(
+                    [w],
+                    joint.load_of(partial(self._load_at, column)),
+                    None if warm is None else warm[column],
+                )[0]
+            )
             friction[column] += memory.follow(position, w, level) - level * np.sign(w)
         return friction
 
     def forget(self) -> None:
         """Begin a new motion: all memories are those of a joint that rests without friction."""
-        self._memories = [(column, joint, MemoryState(joint.memory)) for column, name in enumerate(self.names)
-                          if (joint := self._joints.get(name)) is not None and joint.memory is not None]
+        self._memories = [
+            (column, joint, MemoryState(joint.memory))
+            for column, name in enumerate(self.names)
+            if (joint := self._joints.get(name)) is not None and joint.memory is not None
+        ]
 
     def _load_at(self, column: int, kind: str) -> Array:
         """Return the load of a joint at the present state, shape (1,)."""
@@ -202,7 +256,8 @@ class Feedforward:
         return self._laws.load(self._parts)[[column]]
 
     def rigid(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None = None) -> Array:
-        """Return the rigid-body torque of the drives, without rotors and friction, shape (n,) or (N, n) [N·m or N].
+        """Return the rigid-body torque of the drives, without rotors and friction, shape
+        (n,) or (N, n) [N·m or N].
 
         Parameters and errors as for the friction.
         """
@@ -214,26 +269,49 @@ class Feedforward:
         self._move()
         return self._drive()
 
-    def _along(self, at: Callable[..., Array], q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None,
-               temperature: ArrayLike | None = None) -> Array:
+    def _along(
+        self,
+        at: Callable[..., Array],
+        q: ArrayLike,
+        dq: ArrayLike,
+        ddq: ArrayLike | None,
+        temperature: ArrayLike | None = None,
+    ) -> Array:
         """Call a method at each sample of a motion, shape (N, n)."""
         motion = (q, dq) if ddq is None else (q, dq, ddq)
         if len({np.shape(one) for one in motion}) > 1:
-            raise InputError(f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; all must have the "
-                             "same shape")
+            raise InputError(
+                f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; "
+                "all must have the "
+                "same shape"
+            )
         if temperature is None:
-            return np.array([at(*state) for state in zip(*map(np.asarray, motion), strict=True)]).reshape(-1, *self._shape)
-        rows = (q, dq, np.zeros(np.shape(q)) if ddq is None else ddq, each_temperature(temperature, np.shape(q)))
-        return np.array([at(*state) for state in zip(*map(np.asarray, rows), strict=True)]).reshape(-1, *self._shape)
+            return np.array(
+                [at(*state) for state in zip(*map(np.asarray, motion), strict=True)]
+            ).reshape(-1, *self._shape)
+        rows = (
+            q,
+            dq,
+            np.zeros(np.shape(q)) if ddq is None else ddq,
+            each_temperature(temperature, np.shape(q)),
+        )
+        return np.array([at(*state) for state in zip(*map(np.asarray, rows), strict=True)]).reshape(
+            -1, *self._shape
+        )
 
     def _drive(self) -> Array:
-        """Return the torques of the drives at the present state, shape (n,), and keep the parts of the loads."""
+        """Return the torques of the drives at the present state, shape (n,), and
+        keep the parts of the loads.
+        """
         parts, tau = self._reactions.update()
         for follower, leader, ratio, _ in self._followers:
             tau[self._places[leader]] += ratio * tau[follower]
         tau = tau[self._places]
         self._parts[:] = parts[:, self._places]
-        self._parts[0] = np.abs(tau if self._coupled is None else self._coupled.torque_of_motors(tau))   # what gears transmit
+        # what gears transmit
+        self._parts[0] = np.abs(
+            tau if self._coupled is None else self._coupled.torque_of_motors(tau)
+        )
         return np.asarray(tau)
 
     def _take(self, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike | None) -> None:
@@ -245,13 +323,18 @@ class Feedforward:
                 continue
             value = np.asarray(value, dtype=float)
             if value.shape != self._shape:
-                raise InputError(f"{('q', 'dq', 'ddq')[row]} has shape {value.shape}, {self._name} needs {self._shape}: "
-                                 f"one value for each of {', '.join(self.names)}")
+                raise InputError(
+                    f"{('q', 'dq', 'ddq')[row]} has shape {value.shape}, {self._name} needs "
+                    f"{self._shape}: "
+                    f"one value for each of {', '.join(self.names)}"
+                )
             state[row] = value
         if not np.isfinite(state).all():
             row, column = np.argwhere(~np.isfinite(state))[0]
-            raise InputError(f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number: "
-                             f"{state[row, column]}; finite numbers are needed")
+            raise InputError(
+                f"{('q', 'dq', 'ddq')[row]} of joint {self.names[column]} is not a finite number: "
+                f"{state[row, column]}; finite numbers are needed"
+            )
 
     def _move(self) -> None:
         """Set MuJoCo's tree to the state and compute the reaction of every link."""

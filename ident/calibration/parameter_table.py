@@ -5,18 +5,22 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, NonNegativeFloat, model_validator
 from pydantic import Field as Key
 
-_FASTEST = 1e6          # rad/s or m/s; no joint goes faster
+_FASTEST = 1e6  # rad/s or m/s; no joint goes faster
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 def _rising(pair: tuple[float, float]) -> tuple[float, float]:
     if not pair[0] <= pair[1]:
-        raise ValueError(f"the lower end {pair[0]:g} is above the upper end {pair[1]:g}; exchange them")
+        raise ValueError(
+            f"the lower end {pair[0]:g} is above the upper end {pair[1]:g}; exchange them"
+        )
     return pair
 
 
 Range = Annotated[tuple[float, float], AfterValidator(_rising)]
-Speeds = Annotated[tuple[NonNegativeFloat, Annotated[float, Key(gt=0.0, le=_FASTEST)]], AfterValidator(_rising)]
+Speeds = Annotated[
+    tuple[NonNegativeFloat, Annotated[float, Key(gt=0.0, le=_FASTEST)]], AfterValidator(_rising)
+]
 
 
 class ParameterTable(BaseModel):
@@ -35,7 +39,10 @@ class ParameterTable(BaseModel):
     @model_validator(mode="after")
     def _inside(self) -> "ParameterTable":
         if self.value is not None and self.low is not None and self.high is not None:
-            room = 1e-3 * (abs(self.low) + abs(self.high))                  # digits are rounded
+            room = 1e-3 * (abs(self.low) + abs(self.high))  # digits are rounded
             if not self.low - room <= self.value <= self.high + room:
-                raise ValueError(f"the value {self.value:g} is outside its interval, {self.low:g} ... {self.high:g}")
+                raise ValueError(
+                    f"the value {self.value:g} is outside its interval, {self.low:g} ... "
+                    f"{self.high:g}"
+                )
         return self

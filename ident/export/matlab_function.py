@@ -1,4 +1,6 @@
-"""Export to a MATLAB function for Simulink: friction laws translated from their C code, and the loads that they need."""
+"""Export to a MATLAB function for Simulink: friction laws translated from their C code, and
+the loads that they need.
+"""
 
 import re
 from collections.abc import Sequence
@@ -138,7 +140,8 @@ _KNOWN = {"abs", "max", "min", "sign", "exp", "log", "log1p", "sqrt", "sin", "co
 
 
 def to_matlab(calibration: Calibration) -> Export:
-    """Return ``[tau, load, rigid] = ARM_friction(q, dq, ddq)``, a MATLAB function without toolboxes, for code generation, too.
+    """Return ``[tau, load, rigid] = ARM_friction(q, dq, ddq)``, a MATLAB function without
+    toolboxes, for code generation, too.
 
     Raises
     ------
@@ -147,27 +150,53 @@ def to_matlab(calibration: Calibration) -> Export:
     """
     mechanism, prefix = calibration.mechanism, identifier(calibration.arm)
     if mechanism.chain is not None:
-        raise InputError(f"{calibration.arm} is a closed chain, whose loads the MATLAB function does not compute; export to c, "
-                         "json or csv")
+        raise InputError(
+            f"{calibration.arm} is a closed chain, whose loads the MATLAB function does not "
+            "compute; export to c, "
+            "json or csv"
+        )
     joints = [calibration.joints.get(name) for name in mechanism.names]
-    laws = dict.fromkeys((*(checked_law(joint).c for joint in joints if joint is not None),
-                          *(law_named(motor.law).c for motor in calibration.motors.motors.values())))
+    laws = dict.fromkeys(
+        (
+            *(checked_law(joint).c for joint in joints if joint is not None),
+            *(law_named(motor.law).c for motor in calibration.motors.motors.values()),
+        )
+    )
     text = _MAIN.replace("@LINES", "\n".join(_lines(calibration, joints)))
     constants = _constants(mechanism, joints)
     text = re.sub(r"@[A-Z]+\b", lambda mark: constants.get(mark[0], mark[0]), text)
-    text = (text + "".join(law_in_matlab(c) for c in laws)).replace("@UP", f"{prefix.upper()}").replace("@_", f"{prefix}_")
+    text = (
+        (text + "".join(law_in_matlab(c) for c in laws))
+        .replace("@UP", f"{prefix.upper()}")
+        .replace("@_", f"{prefix}_")
+    )
     told = "\n".join(f"%   {line}" for line in about(calibration, mechanism, first=1))
-    text = text.replace("@ABOUT", told)         # last: names and notes may look like marks
-    return Export(text, ".m", (
-        "the MATLAB function has no intervals; it computes loads with the calibration's model, gravity and tools",
-        *passive_losses(calibration, "the MATLAB function"),
-        *(loss for loss in other_losses(calibration, "the MATLAB function", offset=not any(
-            joint.offset for joint in calibration.joints.values()), ripple=False) if "unknown tool" not in loss)),
-        f"{prefix}_friction.m")
+    text = text.replace("@ABOUT", told)  # last: names and notes may look like marks
+    return Export(
+        text,
+        ".m",
+        (
+            "the MATLAB function has no intervals; it computes loads with the calibration's "
+            "model, gravity and tools",
+            *passive_losses(calibration, "the MATLAB function"),
+            *(
+                loss
+                for loss in other_losses(
+                    calibration,
+                    "the MATLAB function",
+                    offset=not any(joint.offset for joint in calibration.joints.values()),
+                    ripple=False,
+                )
+                if "unknown tool" not in loss
+            ),
+        ),
+        f"{prefix}_friction.m",
+    )
 
 
 def law_in_matlab(c: str) -> str:
-    """Return MATLAB functions for the C code of a law: declarations and one result, as `Law.c` has them.
+    """Return MATLAB functions for the C code of a law: declarations and one
+    result, as `Law.c` has them.
 
     Raises
     ------
@@ -183,17 +212,29 @@ def law_in_matlab(c: str) -> str:
             if statement.startswith("return "):
                 lines.append(f"torque = {_expression(statement[7:], names)};")
             elif statement.startswith("const double "):
-                lines += [f"{part.strip().replace('=', '= ', 1).replace('=  ', '= ')};"
-                          for part in _split(_expression(statement[13:], names))]
+                lines += [
+                    f"{part.strip().replace('=', '= ', 1).replace('=  ', '= ')};"
+                    for part in _split(_expression(statement[13:], names))
+                ]
             else:
                 raise _untranslated(statement)
-        out.append(_LAW.format(name=name, taken=", ".join(one.split()[-1] for one in taken.split(",")), lines="\n".join(lines)))
+        out.append(
+            _LAW.format(
+                name=name,
+                taken=", ".join(one.split()[-1] for one in taken.split(",")),
+                lines="\n".join(lines),
+            )
+        )
     return "".join(out)
 
 
 def _expression(text: str, names: set[str]) -> str:
-    """Return an expression of C as MATLAB has it: scalars, brackets, + - * / and known functions."""
-    text = _powers(re.sub(r"@?\w+", lambda word: _WORDS.get(word[0], word[0]), " ".join(text.split())))
+    """Return an expression of C as MATLAB has it: scalars, brackets, +
+    - * / and known functions.
+    """
+    text = _powers(
+        re.sub(r"@?\w+", lambda word: _WORDS.get(word[0], word[0]), " ".join(text.split()))
+    )
     called = {one.removeprefix("@_") for one in re.findall(r"(@?\w+)\(", text)}
     if re.search(r"[^\w\s().,+*/^=@-]", text) or called - _KNOWN - names:
         raise _untranslated(text)
@@ -207,14 +248,17 @@ def _powers(text: str) -> str:
         while depth and end < len(text):
             depth += (text[end] == "(") - (text[end] == ")")
             end += 1
-        base, exponent = _split(text[found.end():end - 1])
-        text = f"{text[:found.start()]}(({base.strip()}) ^ ({exponent.strip()})){text[end:]}"
+        base, exponent = _split(text[found.end() : end - 1])
+        text = f"{text[: found.start()]}(({base.strip()}) ^ ({exponent.strip()})){text[end:]}"
     return text
 
 
 def _untranslated(text: str) -> InputError:
-    return InputError(f"a law has the C code `{' '.join(text.split())}`, which is not translated to MATLAB: declarations of "
-                      "const double, arithmetic and functions of math.h are; export to c")
+    return InputError(
+        f"a law has the C code `{' '.join(text.split())}`, which is not translated to MATLAB: "
+        "declarations of "
+        "const double, arithmetic and functions of math.h are; export to c"
+    )
 
 
 def _split(text: str) -> list[str]:
@@ -238,19 +282,31 @@ def _lines(calibration: Calibration, joints: Sequence[JointCalibration | None]) 
             moved = calibration.motors.moves(mechanism.transmission, mechanism.names[j])
             lines.append(f"tau({j + 1}) = {'0' if moved else 'NaN'};")
             continue
-        terms = [exact(joint.offset)] * (joint.offset != 0.0) + [_counted(law_in_c(joint, j, at, f"dq[{j}]"))]
+        terms = [exact(joint.offset)] * (joint.offset != 0.0) + [
+            _counted(law_in_c(joint, j, at, f"dq[{j}]"))
+        ]
         if joint.directional == "viscous":
             terms.append(f"{exact(joint.difference)} * abs(dq({j + 1}))")
         elif joint.directional == "driving":
-            terms.append(f"{exact(joint.difference)} * load({j + 1}) * sign(rigid({j + 1})) * (dq({j + 1}) ~= 0)")
+            terms.append(
+                f"{exact(joint.difference)} * load({j + 1}) * sign(rigid({j + 1})) * (dq({j + 1}) "
+                "~= 0)"
+            )
         lines.append(f"tau({j + 1}) = {' + '.join(terms)};")
     for row, function, values in motor_laws(calibration, mechanism.transmission):
-        lines += [f"ratios = {_row(row)};",
-                  f"tau = tau + ratios.' * @_{function}(ratios * dq, {', '.join(map(exact, values))}, 0);"]
+        lines += [
+            f"ratios = {_row(row)};",
+            f"tau = tau + ratios.' * @_{function}(ratios * dq, {', '.join(map(exact, values))}, "
+            "0);",
+        ]
     return lines + [
-        f"tau({j + 1}) = tau({j + 1}) + {exact(wave.amplitude)} * sin({exact(wave.order)} * q({j + 1}) + {exact(wave.phase)})"
+        f"tau({j + 1}) = tau({j + 1}) + {exact(wave.amplitude)} * sin({exact(wave.order)} * "
+        f"q({j + 1}) + {exact(wave.phase)})"
         f"{f' * sign(dq({j + 1}))' if wave.kind == FRICTION else ''};"
-        for j, joint in enumerate(joints) if joint is not None for wave in joint.ripple]
+        for j, joint in enumerate(joints)
+        if joint is not None
+        for wave in joint.ripple
+    ]
 
 
 def _counted(text: str) -> str:
@@ -265,13 +321,24 @@ def _constants(mechanism: Mechanism, joints: Sequence[JointCalibration | None]) 
         share = mechanism.transmission.torque_of_motors(share)
     at = loads_at(joints)
     return {
-        "@PARENT": _counts([parent + 1 for parent, *_ in links]), "@SLIDES": _counts([slides for _, slides, *_ in links]),
-        "@LEADER": _counts([leader + 1 for _, _, leader, *_ in links]), "@RATIO": _row([ratio for *_, ratio, _ in links]),
-        "@SHIFT": _row([shift for *_, shift in links]), "@MASS": _row(tree.mass), "@AXIS": _matrix(tree.axis.T),
-        "@ORIGIN": _matrix(tree.origin.T), "@COM": _matrix(tree.com.T),
-        "@INERTIA": _row(tree.inertia.transpose(0, 2, 1).ravel()), "@GRAVITY": _matrix(mechanism.gravity[:, None]),
-        "@SHARE": _matrix(share.T), "@AT": _counts([j + 1 for j in at]), "@WEIGHT": _matrix(weights(mechanism, joints)),
-        "@M": str(tree.n), "@N": str(mechanism.n), "@K": str(len(at))}
+        "@PARENT": _counts([parent + 1 for parent, *_ in links]),
+        "@SLIDES": _counts([slides for _, slides, *_ in links]),
+        "@LEADER": _counts([leader + 1 for _, _, leader, *_ in links]),
+        "@RATIO": _row([ratio for *_, ratio, _ in links]),
+        "@SHIFT": _row([shift for *_, shift in links]),
+        "@MASS": _row(tree.mass),
+        "@AXIS": _matrix(tree.axis.T),
+        "@ORIGIN": _matrix(tree.origin.T),
+        "@COM": _matrix(tree.com.T),
+        "@INERTIA": _row(tree.inertia.transpose(0, 2, 1).ravel()),
+        "@GRAVITY": _matrix(mechanism.gravity[:, None]),
+        "@SHARE": _matrix(share.T),
+        "@AT": _counts([j + 1 for j in at]),
+        "@WEIGHT": _matrix(weights(mechanism, joints)),
+        "@M": str(tree.n),
+        "@N": str(mechanism.n),
+        "@K": str(len(at)),
+    }
 
 
 def _counts(values: Sequence[int]) -> str:

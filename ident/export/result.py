@@ -17,7 +17,8 @@ class Export:
     losses : tuple of str
         What the format cannot express, one sentence each.
     name : str
-        Name of the file or folder where the format prescribes one; "": the arm's name with `suffix`.
+        Name of the file or folder where the format prescribes one; "": the
+        arm's name with `suffix`.
     folder : mapping of str to str, optional
         Text of each file of a folder by its path, with ``/`` between names; None for a single file.
     """

@@ -32,7 +32,8 @@ class Push:
 
 
 def read_pushes(path: Path, joints: Sequence[str], last: float) -> list[Push]:
-    """Read a CSV with the columns start, end, joint and, if known, torque; lines that begin with # are comments.
+    """Read a CSV with the columns start, end, joint and, if known, torque; lines that
+    begin with # are comments.
 
     Parameters
     ----------
@@ -46,7 +47,8 @@ def read_pushes(path: Path, joints: Sequence[str], last: float) -> list[Push]:
     Raises
     ------
     InputError
-        If the file cannot be read, a column is missing or unknown, or a push lies outside the run; names the line.
+        If the file cannot be read, a column is missing or unknown, or a push lies
+        outside the run; names the line.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -54,19 +56,31 @@ def read_pushes(path: Path, joints: Sequence[str], last: float) -> list[Push]:
         raise no_file(path) from error
     except UnicodeDecodeError as error:
         raise no_text(path) from error
-    kept = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
+    kept = [
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     if not kept:
-        raise InputError(f"{path}: no rows; a table of pushes has the columns {', '.join(_NEEDED)} and, if known, {_OPTIONAL}")
+        raise InputError(
+            f"{path}: no rows; a table of pushes has the columns {', '.join(_NEEDED)} and, if "
+            f"known, {_OPTIONAL}"
+        )
     heads, *rows = ([cell.strip() for cell in row] for row in csv.reader(line for _, line in kept))
     for name in _NEEDED:
         if name not in heads:
-            raise InputError(f"{path}: no column {name}, only {', '.join(heads)}; a table of pushes has the columns "
-                             f"{', '.join(_NEEDED)} and, if known, {_OPTIONAL}")
+            raise InputError(
+                f"{path}: no column {name}, only {', '.join(heads)}; a table of pushes has the "
+                "columns "
+                f"{', '.join(_NEEDED)} and, if known, {_OPTIONAL}"
+            )
     for name in heads:
         if name not in (*_NEEDED, _OPTIONAL):
             raise InputError(f"{path}: {unknown_name('column', name, (*_NEEDED, _OPTIONAL))}")
-    found = [_push(f"{path}, line {number}", dict(zip(heads, row, strict=False)), joints, last)
-             for (number, _), row in zip(kept[1:], rows, strict=True)]
+    found = [
+        _push(f"{path}, line {number}", dict(zip(heads, row, strict=False)), joints, last)
+        for (number, _), row in zip(kept[1:], rows, strict=True)
+    ]
     if not found:
         raise InputError(f"{path}: no pushes below the names of the columns; give at least one row")
     return found
@@ -78,9 +92,17 @@ def _push(where: str, row: dict[str, str], joints: Sequence[str], last: float) -
     if row.get("joint") not in joints:
         raise InputError(f"{where}: {unknown_name('joint', row.get('joint', ''), joints)}")
     if not 0.0 <= start < end <= last:
-        raise InputError(f"{where}: start = {start:g} s, end = {end:g} s; a push ends after it starts, within the run of 0 to "
-                         f"{last:g} s")
-    return Push(start, end, row["joint"], _number(where, _OPTIONAL, row[_OPTIONAL]) if row.get(_OPTIONAL) else None)
+        raise InputError(
+            f"{where}: start = {start:g} s, end = {end:g} s; a push ends after it starts, within "
+            "the run of 0 to "
+            f"{last:g} s"
+        )
+    return Push(
+        start,
+        end,
+        row["joint"],
+        _number(where, _OPTIONAL, row[_OPTIONAL]) if row.get(_OPTIONAL) else None,
+    )
 
 
 def _number(where: str, name: str, text: str) -> float:
@@ -89,5 +111,7 @@ def _number(where: str, name: str, text: str) -> float:
     except ValueError:
         value = float("nan")
     if not isfinite(value):
-        raise InputError(f"{where}: {name} = {text!r} is not a finite number; a finite number is needed")
+        raise InputError(
+            f"{where}: {name} = {text!r} is not a finite number; a finite number is needed"
+        )
     return value

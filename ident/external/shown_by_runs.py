@@ -1,4 +1,6 @@
-"""What runs without contact show beside friction: noise of the signals, and torque that neither model nor law explains."""
+"""What runs without contact show beside friction: noise of the signals, and torque that
+neither model nor law explains.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,12 +19,14 @@ from stribeck.ident.external.recorded_motion import recorded_motions
 from stribeck.ident.log.free_motion import FreeMotion, white_noise
 from stribeck.ident.log.run import Run
 
-_ROWS = 100_000         # rows of all runs that are used
-_BINS, _FEWEST = 8, 200 # speeds of the table, and fewest samples of one
+_ROWS = 100_000  # rows of all runs that are used
+_BINS, _FEWEST = 8, 200  # speeds of the table, and fewest samples of one
 
 
 def with_free_motion(calibration: Calibration, runs: Sequence[Run]) -> Calibration:
-    """Add to each joint what the observer shows in the fitted runs; arms that it refuses stay as they are."""
+    """Add to each joint what the observer shows in the fitted runs; arms that it
+    refuses stay as they are.
+    """
     try:
         refuse_unobservable(calibration.mechanism, calibration)
     except (InputError, ModelError):
@@ -34,27 +38,55 @@ def with_free_motion(calibration: Calibration, runs: Sequence[Run]) -> Calibrati
         observer = ExternalTorque.without_noise(mechanism, calibration, GAIN, period)
         for part in recorded_motions(run, calibration, _ROWS // len(runs)):
             found = observer.along(part.t, part.q, part.dq, part.tau, part.temperature)
-            seen.append([found.resting, np.abs(part.dq), np.abs(found.torque) - found.threshold, part.tau, part.dq])
+            seen.append(
+                [
+                    found.resting,
+                    np.abs(part.dq),
+                    np.abs(found.torque) - found.threshold,
+                    part.tau,
+                    part.dq,
+                ]
+            )
     if not seen:
         return calibration
     resting, speed, excess, tau, dq = (np.concatenate(values) for values in zip(*seen, strict=True))
     joints, hours = dict(calibration.joints), len(tau) * period / HOUR
     columns = {name: mechanisms[0].names.index(name) for name in joints}
-    rotors = np.zeros((mechanisms[0].n,) * 2) if mechanisms[0].rotors is None else mechanisms[0].rotors
-    bare = {name: FreeMotion(period, white_noise(tau[:, j]), white_noise(dq[:, j]), tuple(rotors[j].tolist()), np.zeros((1, 2)))
-            for name, j in columns.items()}
-    noise = estimate_noise(mechanisms[0], bare, ExternalTorque.without_noise(
-        mechanisms[0], calibration, GAIN, period).bounds, np.full(mechanisms[0].n, GAIN))
+    rotors = (
+        np.zeros((mechanisms[0].n,) * 2) if mechanisms[0].rotors is None else mechanisms[0].rotors
+    )
+    bare = {
+        name: FreeMotion(
+            period,
+            white_noise(tau[:, j]),
+            white_noise(dq[:, j]),
+            tuple(rotors[j].tolist()),
+            np.zeros((1, 2)),
+        )
+        for name, j in columns.items()
+    }
+    noise = estimate_noise(
+        mechanisms[0],
+        bare,
+        ExternalTorque.without_noise(mechanisms[0], calibration, GAIN, period).bounds,
+        np.full(mechanisms[0].n, GAIN),
+    )
     for name, j in columns.items():
         slides = ~resting[:, j]
-        usual = noise[j].level(1.0 / hours, period) * noise[j].deviation if noise[j].deviation > 0.0 else 0.0
+        usual = (
+            noise[j].level(1.0 / hours, period) * noise[j].deviation
+            if noise[j].deviation > 0.0
+            else 0.0
+        )
         table = _unexplained(joints[name], speed[slides, j], excess[slides, j] - usual)
         joints[name] = replace(joints[name], free_motion=replace(bare[name], unexplained=table))
     return replace(calibration, joints=joints)
 
 
 def _unexplained(joint: JointCalibration, speed: Array, excess: Array) -> Array:
-    """Return speeds and a bound of the unexplained torque near each of them, shape (m, 2): the greatest that was seen there."""
+    """Return speeds and a bound of the unexplained torque near each of them, shape (m, 2): the
+    greatest that was seen there.
+    """
     low, high = joint.velocity_range
     edges = np.geomspace(low, max(high, 1.01 * low), _BINS + 1)
     where = np.clip(np.searchsorted(edges, speed, "right") - 1, 0, _BINS - 1)
@@ -69,4 +101,3 @@ def _unexplained(joint: JointCalibration, speed: Array, excess: Array) -> Array:
         return np.column_stack((edges, np.full(_BINS + 1, max(0.0, overall))))
     bins = np.interp(np.arange(_BINS + 2), known, bins[known])
     return np.column_stack((edges, np.maximum(bins[1:], bins[:-1])))
-

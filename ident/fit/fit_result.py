@@ -24,7 +24,15 @@ from stribeck.ident.laws.law_table import law_named
 from stribeck.ident.laws.load_components import components_of
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.views.frames import frame_html, parameter_frame
-from stribeck.ident.views.panels import PLAIN, draw_curve, draw_points, finish, load_colours, shown_figure, shown_speeds
+from stribeck.ident.views.panels import (
+    PLAIN,
+    draw_curve,
+    draw_points,
+    finish,
+    load_colours,
+    shown_figure,
+    shown_speeds,
+)
 
 if TYPE_CHECKING:
     import lmfit
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _SPEEDS = 25
-CLAIM = 0.9             # plausibility from which a Stribeck effect is claimed
+CLAIM = 0.9  # plausibility from which a Stribeck effect is claimed
 
 
 @dataclass(frozen=True)
@@ -43,8 +51,8 @@ class Candidate:
     ----------
     law, load : str
     held_out_rmse : float
-        Prediction error of left-out round trips [N·m]; nan if it was not computed: for loads that were not chosen, only the most
-        plausible law has an error.
+        Prediction error of left-out round trips [N·m]; nan if it was not computed: for loads that
+        were not chosen, only the most plausible law has an error.
     parameters : int
         Number of fitted parameters.
     dismissed : str
@@ -52,7 +60,8 @@ class Candidate:
     directional : str
         Difference between the directions: "none", "viscous" or "driving".
     share : float
-        Plausibility of the law among all laws with the same load, directions and waves; the sum of these is 1.
+        Plausibility of the law among all laws with the same load, directions and
+        waves; the sum of these is 1.
     place : str
         Waves of friction with position: "none", "once a turn", or "twice a turn".
     """
@@ -83,26 +92,31 @@ class FitResult:
     directional : str
         "viscous" if viscous friction differs between the directions, else "none".
     place : str
-        Waves of friction with position, fitted as nuisance parameters: "none", "once a turn", or "twice a turn".
+        Waves of friction with position, fitted as nuisance parameters: "none", "once a
+        turn", or "twice a turn".
     parameters : dict of str to Parameter
         Parameters of the law, and parameters that the data cannot identify (value None).
     nuisance : dict of str to Parameter
-        Nuisance parameters: "delay" of the torque signal [s], "drift" of friction over the run [fraction], waves of friction with
-        position [N·m], see `places`; for general motion, the torque besides friction, see `general_motion`.
+        Nuisance parameters: "delay" of the torque signal [s], "drift" of friction over the run
+        [fraction], waves of friction with position [N·m], see `places`; for general motion, the
+        torque besides friction, see `general_motion`.
     names : tuple of str
         Rows and columns of `covariance`.
     covariance : ndarray
         Covariance of the law's parameters.
     rmse, held_out_rmse : float
-        Root mean square residual of the fit, and of round trips left out of the fit, see `selection` [N·m].
+        Root mean square residual of the fit, and of round trips left out of the
+        fit, see `selection` [N·m].
     residual : ndarray, shape (N,)
         Torque minus prediction at each point; nan at rest, where friction does not show [N·m].
     noise : Noise
         Noise model that weighted the points.
     half_factor : float
-        Half width in standard errors of a 95 % interval of friction at one state; see `band_factor`.
+        Half width in standard errors of a 95 % interval of friction at one
+        state; see `band_factor`.
     serial : float
-        Autocorrelation of the levels of successive round trips, for which intervals are widened; 0 if chance may explain it.
+        Autocorrelation of the levels of successive round trips, for which intervals are widened; 0
+        if chance may explain it.
     stribeck_share : float, optional
         Plausibility of a Stribeck effect, from all laws that competed; None if no laws competed.
     further_error : ndarray, shape (n, 2), optional
@@ -146,7 +160,9 @@ class FitResult:
 
     @cached_property
     def lmfit(self) -> "lmfit.model.ModelResult":
-        """The same fit by lmfit with whitened residuals, computed on first use: offers ``fit_report()``, ``conf_interval()``."""
+        """The same fit by lmfit with whitened residuals, computed on first use: offers
+        ``fit_report()``, ``conf_interval()``.
+        """
         if self.data is None:
             raise InputError("this fit was stored without its points, which lmfit needs")
         return lmfit_result(self.data, law_named(self.law), self.noise, self.all_values)
@@ -154,12 +170,18 @@ class FitResult:
     @property
     def all_values(self) -> dict[str, float]:
         """Values of the parameters of the law and of the nuisance parameters, by name."""
-        return self.values | {name: float(p.value) for name, p in self.nuisance.items() if p.value is not None}
+        return self.values | {
+            name: float(p.value) for name, p in self.nuisance.items() if p.value is not None
+        }
 
     @property
     def falls(self) -> bool:
-        """Whether friction has a Stribeck effect: the named law has one, or the plausibility suffices for the claim."""
-        return bool(law_named(self.law).knee) and (self.stribeck_share is None or self.stribeck_share >= CLAIM)
+        """Whether friction has a Stribeck effect: the named law has one, or the
+        plausibility suffices for the claim.
+        """
+        return bool(law_named(self.law).knee) and (
+            self.stribeck_share is None or self.stribeck_share >= CLAIM
+        )
 
     @property
     def undecided(self) -> bool:
@@ -177,11 +199,14 @@ class FitResult:
         return components_of(self.values)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a row for each parameter: parameter, value, low, high, std_error, unit, verdict, note."""
+        """Return a row for each parameter: parameter, value, low, high,
+        std_error, unit, verdict, note.
+        """
         return parameter_frame({"": self.parameters}).drop(columns="joint")
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw friction over speed: the points of the fit, and the law with its 95 % band at the least and greatest load.
+        """Draw friction over speed: the points of the fit, and the law with its 95 % band at
+        the least and greatest load.
 
         Parameters
         ----------
@@ -198,15 +223,21 @@ class FitResult:
             If this fit was stored without its points.
         """
         if self.data is None:
-            raise InputError("this fit was stored without its points, which the plot needs; fit again")
+            raise InputError(
+                "this fit was stored without its points, which the plot needs; fit again"
+            )
         panel = shown_figure((self.law,))[self.law] if ax is None else ax
         data, levels = self.data, self._shown_loads()
         colours: list[Array | str] = [PLAIN]
         of_points: Array | str = PLAIN
         if len(levels) == 2:
             low, high = map(float, levels)
-            colours, of_points = [*load_colours(levels, low, high)], load_colours(np.asarray(data.load), low, high)
-        if data.seen is None:               # a point of general motion is a filtered mean of many samples
+            colours, of_points = (
+                [*load_colours(levels, low, high)],
+                load_colours(np.asarray(data.load), low, high),
+            )
+        # a point of general motion is a filtered mean of many samples
+        if data.seen is None:
             draw_points(panel, data.speed, data.tau, of_points)
         speed = shown_speeds(float(data.speed.min()), float(data.speed.max()))
         for level, colour in zip(levels, colours, strict=True):
@@ -216,27 +247,39 @@ class FitResult:
         return panel
 
     def _shown_loads(self) -> Array:
-        """Return the loads at which the law is drawn: least and greatest of the points, or the median of components."""
+        """Return the loads at which the law is drawn: least and greatest of the points, or
+        the median of components.
+        """
         load = None if self.data is None else self.data.load
         if self.load == "none" or load is None:
             return np.zeros(1)
-        return np.median(load, axis=0)[None] if load.ndim > 1 else np.array([load.min(), load.max()])
+        return (
+            np.median(load, axis=0)[None] if load.ndim > 1 else np.array([load.min(), load.max()])
+        )
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value:.4g}" for name, value in self.values.items())
         return f"<FitResult {self.law}, load {self.load}: {values}; rmse {self.rmse:.2g}>"
 
     def _repr_html_(self) -> str:
-        return frame_html(f"{self.law}, load {self.load}, rmse {self.rmse:.3g}", self.to_dataframe())
+        return frame_html(
+            f"{self.law}, load {self.load}, rmse {self.rmse:.3g}", self.to_dataframe()
+        )
 
     def of_points(self, data: FitPoints) -> "FitResult":
         """Return a fit to condensed points with residual and noise of all points."""
         residual = data.tau - predicted(data, law_named(self.law), self.all_values)
-        return replace(self, residual=residual, rmse=float(np.sqrt(np.mean(residual**2))),
-                       noise=self.noise.of_points(data.group, data.sign), data=data)
+        return replace(
+            self,
+            residual=residual,
+            rmse=float(np.sqrt(np.mean(residual**2))),
+            noise=self.noise.of_points(data.group, data.sign),
+            data=data,
+        )
 
     def predict(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Return the friction torque at velocities and loads, shape (N,) [N·m]; loads of `components` have shape (N, m).
+        """Return the friction torque at velocities and loads, shape (N,) [N·m]; loads of
+        `components` have shape (N, m).
 
         Raises
         ------
@@ -255,20 +298,35 @@ class FitResult:
         if load is not None:
             levels = np.quantile(load, (0.0, 0.5, 1.0), axis=0)
             w, level = np.tile(w, len(levels)), np.repeat(levels, _SPEEDS, axis=0)
-        found = simultaneous_factor(slopes(self.law, self.values, self.names, w, level).T, self.covariance,
-                                    max(1, self.data.groups - len(self.names)))
+        found = simultaneous_factor(
+            slopes(self.law, self.values, self.names, w, level).T,
+            self.covariance,
+            max(1, self.data.groups - len(self.names)),
+        )
         return max(found, self.half_factor)
 
     def band(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Return the half width of the simultaneous 95 % band of friction over all states, shape (N,) [N·m]."""
+        """Return the half width of the simultaneous 95 % band of friction over all
+        states, shape (N,) [N·m].
+        """
         return self._half_width(velocity, load, self.band_factor)
 
     def interval(self, velocity: ArrayLike, load: ArrayLike | None = None) -> Array:
-        """Return the half width of the 95 % interval of friction at each single state, shape (N,) [N·m]."""
+        """Return the half width of the 95 % interval of friction at each
+        single state, shape (N,) [N·m].
+        """
         return self._half_width(velocity, load, self.half_factor)
 
     def _half_width(self, velocity: ArrayLike, load: ArrayLike | None, factor: float) -> Array:
-        own = prediction_band(self.law, self.values, self.names, self.covariance, velocity, needed_load(self.load, load), factor)
+        own = prediction_band(
+            self.law,
+            self.values,
+            self.names,
+            self.covariance,
+            velocity,
+            needed_load(self.load, load),
+            factor,
+        )
         return own + further_band(self.further_error, velocity)
 
 
@@ -283,12 +341,18 @@ def needed_load(kind: str, load: ArrayLike | None) -> ArrayLike | None:
     if kind == "none":
         return None
     if load is None:
-        raise InputError(f"load is None, but this friction depends on the load ({kind}); pass the load")
+        raise InputError(
+            f"load is None, but this friction depends on the load ({kind}); pass the load"
+        )
     return load
 
 
-def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]) -> "lmfit.model.ModelResult":
-    """Fit all parameters by lmfit, starting at the optimum, with whitened residuals; points of a round trip count alike."""
+def lmfit_result(
+    data: FitPoints, law: Law, noise: Noise, start: Mapping[str, float]
+) -> "lmfit.model.ModelResult":
+    """Fit all parameters by lmfit, starting at the optimum, with whitened residuals; points of
+    a round trip count alike.
+    """
     import lmfit
 
     root = 1.0 if data.weight is None else np.sqrt(data.weight[data.group])
@@ -298,13 +362,15 @@ def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, fl
         return np.append(root * noise.whiten(predicted(data, law, parameters), data.group), known)
 
     named = [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in ("w", *start)]
-    whitened.__signature__ = Signature(named)      # type: ignore[attr-defined]  # where lmfit reads the names
+    whitened.__signature__ = Signature(named)  # type: ignore[attr-defined]  # where lmfit reads the names
     model = lmfit.Model(whitened, independent_vars=["w"], name=law.name)
     parameters = lmfit.Parameters()
     for name, value in start.items():
         if name in law.nonlinear:
             grid = law.searched[name].grid(data.w)
-            parameters.add(name, value=value, min=float(grid[0]) * 0.999, max=float(grid[-1]) * 1.001)
+            parameters.add(
+                name, value=value, min=float(grid[0]) * 0.999, max=float(grid[-1]) * 1.001
+            )
         elif name in data.nuisance:
             parameters.add(name, value=value)
         elif value <= 0.0:
@@ -316,22 +382,40 @@ def lmfit_result(data: FitPoints, law: Law, noise: Noise, start: Mapping[str, fl
 
 
 def further_band(further: Array | None, velocity: ArrayLike) -> Array:
-    """Return the widening of a band for other laws, shape (N,); constant beyond the measured speeds."""
+    """Return the widening of a band for other laws, shape (N,); constant
+    beyond the measured speeds.
+    """
     speed = np.abs(np.atleast_1d(np.asarray(velocity, dtype=float)))
     if further is None or not len(further):
         return np.zeros(len(speed))
-    return np.asarray(np.interp(np.log(np.maximum(speed, 1e-300)), np.log(further[:, 0]), further[:, 1]))
+    return np.asarray(
+        np.interp(np.log(np.maximum(speed, 1e-300)), np.log(further[:, 0]), further[:, 1])
+    )
 
 
-def prediction_band(law: str, values: Mapping[str, float], names: tuple[str, ...], covariance: Array,
-                    velocity: ArrayLike, load: ArrayLike | None, factor: float = 1.96) -> Array:
-    """Return the half width of the friction band from the covariance of the parameters, shape (N,)."""
+def prediction_band(
+    law: str,
+    values: Mapping[str, float],
+    names: tuple[str, ...],
+    covariance: Array,
+    velocity: ArrayLike,
+    load: ArrayLike | None,
+    factor: float = 1.96,
+) -> Array:
+    """Return the half width of the friction band from the covariance of
+    the parameters, shape (N,).
+    """
     G = slopes(law, values, names, velocity, load)
     return np.asarray(factor * np.sqrt(np.maximum(0.0, np.einsum("in,ij,jn->n", G, covariance, G))))
 
 
-def slopes(law: str, values: Mapping[str, float], names: tuple[str, ...], velocity: ArrayLike,
-           load: ArrayLike | None) -> Array:
+def slopes(
+    law: str,
+    values: Mapping[str, float],
+    names: tuple[str, ...],
+    velocity: ArrayLike,
+    load: ArrayLike | None,
+) -> Array:
     """Return the derivatives of friction with respect to the parameters, shape (p, N)."""
     torque, w = law_named(law).torque, np.atleast_1d(np.asarray(velocity, dtype=float))
     gradient = []

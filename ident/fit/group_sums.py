@@ -4,12 +4,15 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 
-_DENSE = 10**6         # round trips times points up to which a membership matrix sums fastest
-_LONG = 8              # rows per round trip, of all stacks, from which products are summed one round trip at a time
+_DENSE = 10**6  # round trips times points up to which a membership matrix sums fastest
+# rows per round trip, of all stacks, from which products are summed one round trip at a time
+_LONG = 8
 
 
 def symmetric_inverse(gram: Array, least: float) -> Array:
-    """Return the pseudo-inverse of symmetric matrices (..., p, p), without eigenvalues up to `least` times the greatest."""
+    """Return the pseudo-inverse of symmetric matrices (..., p, p), without eigenvalues up to
+    `least` times the greatest.
+    """
     values, vectors = np.linalg.eigh(gram)
     big = np.abs(values) > least * np.abs(values).max(axis=-1, keepdims=True, initial=0.0)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=big)
@@ -42,7 +45,8 @@ def sums_about_means(rows: Array, group: Groups, count: Array | None = None) -> 
     -------
     sums : ndarray, shape (..., G, q)
     about : ndarray, shape (..., N, q)
-        Rows minus mean, times the root of `count`, so that sums of their products equal those of the samples.
+        Rows minus mean, times the root of `count`, so that sums of their products
+        equal those of the samples.
     """
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     size = np.diff(starts, append=len(group))

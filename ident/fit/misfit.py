@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-GROWTH = "load at speed"        # in `Misfit.over`
-LEVEL = 0.01            # probability that any test of a joint rejects a law that is right
+GROWTH = "load at speed"  # in `Misfit.over`
+LEVEL = 0.01  # probability that any test of a joint rejects a law that is right
 
 
 @dataclass(frozen=True)
@@ -13,15 +13,17 @@ class Misfit:
     Attributes
     ----------
     over : str
-        "speed", "load", "position" or "time"; "direction" and "load at speed": the difference between the directions, or between
-        heavy and light load, varies with speed; "repeats": round trips of the same speed and load agree better with each other
-        than with the law.
+        "speed", "load", "position" or "time"; "direction" and "load at speed": the difference
+        between the directions, or between heavy and light load, varies with speed; "repeats": round
+        trips of the same speed and load agree better with each other than with the law.
     p : float
-        Probability that residuals of a right law vary as much with any of the tested variables of the joint.
+        Probability that residuals of a right law vary as much with any of the
+        tested variables of the joint.
     size : float
         Mean residual at the value with the largest deviation [N·m or N].
     at : float
-        This value: load [N·m], position [rad], time [s, runs one after the other], or else speed [rad/s].
+        This value: load [N·m], position [rad], time [s, runs one after the
+        other], or else speed [rad/s].
     """
 
     over: str

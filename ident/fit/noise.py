@@ -1,8 +1,9 @@
 r"""Least squares on clustered data: noise model, whitening, covariance and intervals.
 
-Residuals of one round trip share a level error, often proportional to friction. The noise model therefore has two variances: of
-points about the mean of their round trip, and of these means. Whitening by it makes least squares nearly efficient. The
-covariance leaves out one round trip at a time, so intervals are right even if the noise model is wrong.
+Residuals of one round trip share a level error, often proportional to friction. The noise model
+therefore has two variances: of points about the mean of their round trip, and of these means.
+Whitening by it makes least squares nearly efficient. The covariance leaves out one round trip at a
+time, so intervals are right even if the noise model is wrong.
 """
 
 from dataclasses import dataclass, replace
@@ -12,21 +13,22 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.group_sums import group_sum
 
-_FLOOR = 1e-6          # least noise, as a fraction of the signal
-_LEFT = 0.05           # least part of a level's variance that remains in its residual
+_FLOOR = 1e-6  # least noise, as a fraction of the signal
+_LEFT = 0.05  # least part of a level's variance that remains in its residual
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of residuals: of points about the mean of their round trip, and of these means.
+    """Standard deviations of residuals: of points about the mean of their round
+    trip, and of these means.
 
     Attributes
     ----------
     within : float
         Deviation of a point about the mean of its round trip; the same for all.
     level : ndarray, shape (N,), optional
-        Deviation of the mean of each point's round trip; shape (G,) if only sums over round trips are used. Default: that of
-        independent points.
+        Deviation of the mean of each point's round trip; shape (G,) if only sums over round trips
+        are used. Default: that of independent points.
     sign : ndarray, shape (N,), optional
         Sign with which the level error enters each point; default 1.
     """
@@ -56,7 +58,7 @@ class Noise:
         return np.asarray((values - share * mean[group]) / self.within)
 
 
-WHITE = Noise(1.0)      # whitening by this noise changes no value
+WHITE = Noise(1.0)  # whitening by this noise changes no value
 
 
 def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int) -> Noise:
@@ -77,11 +79,13 @@ def estimate_noise(residual: Array, level: Array, group: Groups, parameters: int
     return noise_of_sums(sums, about, group_sum(level, group), count, part).of_points(group)
 
 
-def noise_of_sums(residual: Array, about: float, level: Array, count: Array, leverage: Array) -> Noise:
+def noise_of_sums(
+    residual: Array, about: float, level: Array, count: Array, leverage: Array
+) -> Noise:
     """Estimate the noise model, with a level for each round trip, from sums over round trips.
 
-    Three models of the level's deviation are averaged: constant, proportional to friction, and that of a mean of independent
-    points. Each variance is weighted by the likelihood of the residuals.
+    Three models of the level's deviation are averaged: constant, proportional to friction, and that
+    of a mean of independent points. Each variance is weighted by the likelihood of the residuals.
 
     Parameters
     ----------
@@ -92,15 +96,20 @@ def noise_of_sums(residual: Array, about: float, level: Array, count: Array, lev
     count : ndarray, shape (G,)
         Number of points of each round trip.
     leverage : ndarray, shape (G,)
-        Leverage of each level on its own prediction; the sum is the number of parameters that levels determine. The variance of
-        a residual level is smaller by this part, which matters if few round trips have high speeds.
+        Leverage of each level on its own prediction; the sum is the number of parameters that
+        levels determine. The variance of a residual level is smaller by this part, which matters if
+        few round trips have high speeds.
     """
     left = np.maximum(_LEFT, 1.0 - leverage)
     mean, size, spare = residual / count, np.abs(level / count), float(count.sum()) - len(count)
     floor = _FLOOR * max(float(size.max()), 1e-12)
     within = float(np.sqrt(max(0.0, about) / spare)) if spare > 0.0 else 0.0
     likely, variances = [], []
-    for shape in (np.ones(len(count)), np.maximum(size, 0.05 * size.max() + floor), 1.0 / np.sqrt(count)):
+    for shape in (
+        np.ones(len(count)),
+        np.maximum(size, 0.05 * size.max() + floor),
+        1.0 / np.sqrt(count),
+    ):
         variance = np.sum((mean / shape) ** 2) / left.sum() * shape**2 + floor**2
         likely.append(-0.5 * float(np.sum(left * np.log(variance) + mean**2 / variance)))
         variances.append(variance)

@@ -1,17 +1,19 @@
 r"""Width of a simultaneous band: it contains the whole true curve in 95 % of the cases.
 
-A confidence interval at one state has a half width of `t` standard errors. A band that contains the truth at every speed and load
-simultaneously is wider. Its half width is the 95 % quantile of
+A confidence interval at one state has a half width of `t` standard errors. A band that contains the
+truth at every speed and load simultaneously is wider. Its half width is the 95 % quantile of
 
 .. math:: \max_x \frac{|g_x^T (\hat\theta - \theta)|}{\sqrt{g_x^T \Sigma g_x}} = R \, \max_x |u_x^T v|
 
-where v is a random direction in the p whitened parameters, u_x the direction of the derivatives at state x, and :math:`R^2 / p`
-has Fisher's distribution with p degrees of freedom and those of the noise estimate. Directions v are drawn; R is integrated.
-With a maximum over all directions u this would be Scheffé's band, which holds for any states and is wider.
+where v is a random direction in the p whitened parameters, u_x the direction of the derivatives at
+state x, and :math:`R^2 / p` has Fisher's distribution with p degrees of freedom and those of the
+noise estimate. Directions v are drawn; R is integrated. With a maximum over all directions u this
+would be Scheffé's band, which holds for any states and is wider.
 
 References
 ----------
-Scheffé, The Analysis of Variance (1959); Liu, Simultaneous Inference in Regression (2010), section 2.
+Scheffé, The Analysis of Variance (1959); Liu, Simultaneous Inference in
+Regression (2010), section 2.
 """
 
 import numpy as np
@@ -25,7 +27,8 @@ _DIRECTIONS = 4000
 
 
 def simultaneous_factor(slopes: Array, covariance: Array, freedom: float) -> float:
-    """Return the half width, in standard errors, of a band that contains a curve at all states simultaneously.
+    """Return the half width, in standard errors, of a band that contains a curve at
+    all states simultaneously.
 
     Parameters
     ----------

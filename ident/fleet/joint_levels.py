@@ -1,4 +1,6 @@
-"""Levels of one joint: its mean log friction in every calibration of a fleet, at reference states that all cover."""
+"""Levels of one joint: its mean log friction in every calibration of a fleet, at
+reference states that all cover.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +10,16 @@ import numpy as np
 
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.calibration.reference_states import ReferenceStates, common_speeds, log_friction, reference_states
+from stribeck.ident.calibration.reference_states import (
+    ReferenceStates,
+    common_speeds,
+    log_friction,
+    reference_states,
+)
 from stribeck.ident.fleet.random_effects import Levels
 
-_DAY = 86400.0          # s
-_ROUNDS = 60            # bisections of the deviation within a day
+_DAY = 86400.0  # s
+_ROUNDS = 60  # bisections of the deviation within a day
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,9 @@ class JointLevels:
     left_out: tuple[str, ...]
 
 
-def joint_levels(joint: str, calibrations: Mapping[str, Calibration], arms: Mapping[str, str]) -> JointLevels | str:
+def joint_levels(
+    joint: str, calibrations: Mapping[str, Calibration], arms: Mapping[str, str]
+) -> JointLevels | str:
     """Return the levels of a joint, or a sentence that says why it cannot be compared.
 
     Parameters
@@ -60,18 +69,39 @@ def joint_levels(joint: str, calibrations: Mapping[str, Calibration], arms: Mapp
     states = reference_states(curves)
     if states is None:
         low, high = common_speeds(curves)
-        slow, fast = (next(name for name, curve in zip(having, curves, strict=True) if curve.velocity_range[k] == end)
-                      for k, end in ((1, high), (0, low)))
-        return (f"{joint}: not compared, because the speeds of all do not overlap: {fast} begins at {low:.3g}, {slow} ends at "
-                f"{high:.3g}" if not low < high else f"{joint}: not compared, because the load ranges of all do not overlap")
-    found = [log_friction(curve, states.speeds, load, states.temperature, one.pass_count)
-             for curve, load, one in zip(curves, states.loads, having.values(), strict=True)]
-    known = [(arms[name], moment(one), name, level) for (name, one), level in zip(having.items(), found, strict=True)
-             if level is not None]
+        slow, fast = (
+            next(
+                name
+                for name, curve in zip(having, curves, strict=True)
+                if curve.velocity_range[k] == end
+            )
+            for k, end in ((1, high), (0, low))
+        )
+        return (
+            f"{joint}: not compared, because the speeds of all do not overlap: {fast} begins at "
+            f"{low:.3g}, {slow} ends at "
+            f"{high:.3g}"
+            if not low < high
+            else f"{joint}: not compared, because the load ranges of all do not overlap"
+        )
+    found = [
+        log_friction(curve, states.speeds, load, states.temperature, one.pass_count)
+        for curve, load, one in zip(curves, states.loads, having.values(), strict=True)
+    ]
+    known = [
+        (arms[name], moment(one), name, level)
+        for (name, one), level in zip(having.items(), found, strict=True)
+        if level is not None
+    ]
     if not known:
-        return f"{joint}: not compared, because its friction is not positive at the common speeds and loads"
+        return (
+            f"{joint}: not compared, because its friction is not positive at the common speeds "
+            "and loads"
+        )
     known.sort(key=lambda row: (row[0], row[1], row[2]))
-    day = np.unique([f"{arm}\n{created.date()}" for arm, created, _, _ in known], return_inverse=True)[1]
+    day = np.unique(
+        [f"{arm}\n{created.date()}" for arm, created, _, _ in known], return_inverse=True
+    )[1]
     y, error = np.array([level for *_, level in known]).T
     within = _within(y, error, day)
     weight = 1.0 / (error**2 + within**2 + 1e-18)
@@ -81,16 +111,31 @@ def joint_levels(joint: str, calibrations: Mapping[str, Calibration], arms: Mapp
         members[number].append(row)
     order = sorted(range(len(members)), key=lambda number: members[number][0])
     names = tuple(dict.fromkeys(arm for arm, *_ in known))
-    time = np.bincount(day, weight * [created.timestamp() / _DAY for _, created, _, _ in known]) / total
-    levels = Levels(np.array([names.index(known[members[number][0]][0]) for number in order]), time[order],
-                    (np.bincount(day, weight * y) / total)[order], np.sqrt(1.0 / total)[order])
-    return JointLevels(levels, names, tuple(tuple(known[row][2] for row in members[number]) for number in order), within, states,
-                       curves[0].parameters["coulomb"].unit,
-                       tuple(name for name, level in zip(having, found, strict=True) if level is None))
+    time = (
+        np.bincount(day, weight * [created.timestamp() / _DAY for _, created, _, _ in known])
+        / total
+    )
+    levels = Levels(
+        np.array([names.index(known[members[number][0]][0]) for number in order]),
+        time[order],
+        (np.bincount(day, weight * y) / total)[order],
+        np.sqrt(1.0 / total)[order],
+    )
+    return JointLevels(
+        levels,
+        names,
+        tuple(tuple(known[row][2] for row in members[number]) for number in order),
+        within,
+        states,
+        curves[0].parameters["coulomb"].unit,
+        tuple(name for name, level in zip(having, found, strict=True) if level is None),
+    )
 
 
 def _within(y: Array, error: Array, day: Groups) -> float:
-    """Return the deviation within a day beyond the standard errors: weighted squares equal their number (Paule and Mandel)."""
+    """Return the deviation within a day beyond the standard errors: weighted squares equal their
+    number (Paule and Mandel).
+    """
     count = np.bincount(day)
     freedom = int(np.sum(count - 1))
     several = count[day] > 1
@@ -115,8 +160,12 @@ def moment(calibration: Calibration) -> datetime:
     return created if created.tzinfo is not None else created.replace(tzinfo=UTC)
 
 
-def independent(calibrations: Mapping[str, Calibration]) -> tuple[dict[str, Calibration], Sequence[str]]:
-    """Return the calibrations without those that share runs with a newer one, and the names of these."""
+def independent(
+    calibrations: Mapping[str, Calibration],
+) -> tuple[dict[str, Calibration], Sequence[str]]:
+    """Return the calibrations without those that share runs with a newer
+    one, and the names of these.
+    """
     kept: dict[str, Calibration] = {}
     seen: set[str] = set()
     for name, one in sorted(calibrations.items(), key=lambda item: moment(item[1]), reverse=True):
@@ -124,4 +173,6 @@ def independent(calibrations: Mapping[str, Calibration]) -> tuple[dict[str, Cali
         if not runs & seen:
             kept[name] = one
             seen |= runs
-    return {name: one for name, one in calibrations.items() if name in kept}, [name for name in calibrations if name not in kept]
+    return {name: one for name, one in calibrations.items() if name in kept}, [
+        name for name in calibrations if name not in kept
+    ]

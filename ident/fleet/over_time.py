@@ -1,9 +1,11 @@
-r"""Friction of one joint of one arm over its days: steps and trends, in units of the scatter between days.
+r"""Friction of one joint of one arm over its days: steps and trends, in units of
+the scatter between days.
 
-A step between two days compares the weighted means before and after it; a trend is the weighted slope. Both have variances that
-follow from the deviation between days :math:`\delta` and the standard errors. The deviation is averaged over the grid of the
-fleet's model, weighted by the other arms and by the scatter of this arm about the step or the line itself, so a change is not
-taken for scatter. The greatest of k steps has k times its probability (Bonferroni).
+A step between two days compares the weighted means before and after it; a trend is the weighted
+slope. Both have variances that follow from the deviation between days :math:`\delta` and the
+standard errors. The deviation is averaged over the grid of the fleet's model, weighted by the other
+arms and by the scatter of this arm about the step or the line itself, so a change is not taken for
+scatter. The greatest of k steps has k times its probability (Bonferroni).
 """
 
 from dataclasses import dataclass
@@ -13,8 +15,8 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.fleet.random_effects import RandomEffects, averaged, segment
 
-YEAR = 365.25           # d
-_LEAST = 3              # days of a trend
+YEAR = 365.25  # d
+_LEAST = 3  # days of a trend
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,26 @@ class Change:
 
 
 def steps(model: RandomEffects, arm: int) -> list[Change]:
-    """Return the step between every two days of an arm, by time; the last compares the newest day with all earlier ones."""
+    """Return the step between every two days of an arm, by time; the last compares the newest
+    day with all earlier ones.
+    """
     levels, outer, found = model.levels, model.day_log_weight(arm), []
     rows = np.arange(len(levels.y))[levels.days_of(arm)]
     variance = model.day[:, None] ** 2 + levels.error[rows] ** 2
     for k in range(1, len(rows)):
-        before, after = (segment(levels.y[rows[part]], variance[:, part]) for part in (slice(None, k), slice(k, None)))
+        before, after = (
+            segment(levels.y[rows[part]], variance[:, part])
+            for part in (slice(None, k), slice(k, None))
+        )
         off = after[0] - before[0]
         weight = outer + before[2] + after[2]
-        found.append(Change(_expected(weight, off), int(rows[k]), averaged(weight, off / np.sqrt(before[1] + after[1]))))
+        found.append(
+            Change(
+                _expected(weight, off),
+                int(rows[k]),
+                averaged(weight, off / np.sqrt(before[1] + after[1])),
+            )
+        )
     return found
 
 
@@ -69,7 +82,9 @@ def trend(model: RandomEffects, arm: int) -> Change | None:
     slope = (w * x * y).sum(axis=1) / power
     middle = (w @ y) / w.sum(axis=1)
     rest = (w * (y - middle[:, None] - slope[:, None] * x) ** 2).sum(axis=1)
-    weight = model.day_log_weight(arm) - 0.5 * (np.log(variance).sum(axis=1) + np.log(w.sum(axis=1)) + np.log(power) + rest)
+    weight = model.day_log_weight(arm) - 0.5 * (
+        np.log(variance).sum(axis=1) + np.log(w.sum(axis=1)) + np.log(power) + rest
+    )
     return Change(_expected(weight, slope), int(rows[-1]), averaged(weight, slope * np.sqrt(power)))
 
 

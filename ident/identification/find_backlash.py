@@ -20,10 +20,10 @@ from stribeck.ident.log.run import Run, read_signal
 from stribeck.ident.memory.states.path import Path
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 
-_LEAST = 1.0            # s; shortest section
-_REVERSALS = 8          # least number of reversals
-_SPARSE = 20            # samples between those at which inertia and slope of the load are computed
-_STEP = 1e-4            # rad or m; difference for the slope of the load
+_LEAST = 1.0  # s; shortest section
+_REVERSALS = 8  # least number of reversals
+_SPARSE = 20  # samples between those at which inertia and slope of the load are computed
+_STEP = 1e-4  # rad or m; difference for the slope of the load
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,24 @@ class FoundBacklash:
 NO_BACKLASH = FoundBacklash()
 
 
-def find_backlash(chosen: ChosenRuns, reduced: ReducedRuns, joints: Mapping[str, JointFit]) -> FoundBacklash:
+def find_backlash(
+    chosen: ChosenRuns, reduced: ReducedRuns, joints: Mapping[str, JointFit]
+) -> FoundBacklash:
     """Find the play of fitted joints.
 
-    With the option "auto", it is sought in logs with the position of the link; with "any", also from the torque of the motor.
+    With the option "auto", it is sought in logs with the position of the link; with "any", also
+    from the torque of the motor.
     """
     option = reduced.options.backlash
     if option == "none" or reduced.mechanism.chain is not None:
         return NO_BACKLASH
     runs = chosen.small or chosen.runs
     links = [read_signal(run, "q_link", run.rows) for run in runs]
-    measured = {name for j, name in enumerate(runs[0].names)
-                if all(link is not None and np.isfinite(link[:, j]).all() for link in links)}
+    measured = {
+        name
+        for j, name in enumerate(runs[0].names)
+        if all(link is not None and np.isfinite(link[:, j]).all() for link in links)
+    }
     asked = [name for name in joints if option == "any" or name in measured]
     if not asked:
         return NO_BACKLASH
@@ -72,7 +78,8 @@ def find_backlash(chosen: ChosenRuns, reduced: ReducedRuns, joints: Mapping[str,
 
 
 def play_samples(stretches: Sequence[Stretch], name: str, measured: Sequence[Run]) -> PlayData:
-    """Return the samples of a joint where it reverses most; with the link's position in runs that measure it.
+    """Return the samples of a joint where it reverses most; with the link's
+    position in runs that measure it.
 
     Raises
     ------
@@ -80,7 +87,11 @@ def play_samples(stretches: Sequence[Stretch], name: str, measured: Sequence[Run
         If the joint reverses too rarely.
     """
     column = stretches[0].run.names.index(name)
-    turns, sections, room = 0, list[Section](), most_samples(float(stretches[0].t[1] - stretches[0].t[0]), bool(measured))
+    turns, sections, room = (
+        0,
+        list[Section](),
+        most_samples(float(stretches[0].t[1] - stretches[0].t[0]), bool(measured)),
+    )
     for part in stretches:
         dt = float(part.t[1] - part.t[0])
         q = np.interp(part.t, part.run.t, part.run.signals["q"][:, column])
@@ -91,19 +102,30 @@ def play_samples(stretches: Sequence[Stretch], name: str, measured: Sequence[Run
             room -= rows.stop - rows.start
             sections.append(_section(part, rows, column, q, dt, bool(measured)))
     if turns < _REVERSALS or not sections:
-        raise FitError(f"it reverses {turns} times in these runs; at least {_REVERSALS} reversals are needed")
+        raise FitError(
+            f"it reverses {turns} times in these runs; at least {_REVERSALS} reversals are needed"
+        )
     return PlayData(tuple(sections), bool(stretches[0].prismatic[column]))
 
 
-def _section(part: Stretch, rows: slice, column: int, q: Array, dt: float, measured: bool) -> Section:
+def _section(
+    part: Stretch, rows: slice, column: int, q: Array, dt: float, measured: bool
+) -> Section:
     """Return one section: load and inertia by the model along the filtered motion."""
     at = np.unique(np.append(np.arange(rows.start, rows.stop, _SPARSE), rows.stop - 1))
     here, motion = np.arange(rows.start, rows.stop), tuple(values[at] for values in part.links)
     inertia = np.interp(here, at, mass_matrix(part.mechanism, motion[0])[:, column, column])
     aside = motion[0].copy()
     aside[:, column] += _STEP
-    slope = np.interp(here, at, (inverse_dynamics(part.mechanism, aside, *motion[1:])
-                                 - inverse_dynamics(part.mechanism, *motion))[:, column] / _STEP)
+    slope = np.interp(
+        here,
+        at,
+        (
+            inverse_dynamics(part.mechanism, aside, *motion[1:])
+            - inverse_dynamics(part.mechanism, *motion)
+        )[:, column]
+        / _STEP,
+    )
     load = part.rigid[rows, column] - inertia * part.links[2][rows, column]
     drive = Drive(q[rows], dt, inertia, load, slope)
     torque = part.tau[rows, column]

@@ -41,7 +41,9 @@ class FittedJoints:
     findings: tuple[Finding, ...]
 
 
-def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia = TRUSTED) -> FittedJoints:
+def fit_joints(
+    chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia = TRUSTED
+) -> FittedJoints:
     """Fit every joint that the runs measure.
 
     Raises
@@ -50,13 +52,19 @@ def fit_joints(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia 
         If no joint can be fitted; the message gives the reasons.
     """
     general = reduced.options.motion != "none"
-    fitted = _by_motion(chosen, reduced, inertia) if general else _by_round_trips(chosen, reduced, inertia)
+    fitted = (
+        _by_motion(chosen, reduced, inertia)
+        if general
+        else _by_round_trips(chosen, reduced, inertia)
+    )
     if not fitted.joints:
         raise FitError(_why_none(chosen, reduced, fitted))
     return fitted
 
 
-def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
+def _by_round_trips(
+    chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia
+) -> FittedJoints:
     """Fit the points of round trips."""
     joints, findings = _fitted(_of_round_trips(reduced, inertia), reduced)
     for name, rows in reduced.points.groupby("joint", sort=False):
@@ -65,22 +73,46 @@ def _by_round_trips(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtIne
     for name, hertz in Starts.of(chosen.runs[0], reduced.reductions[0].strokes).ringing.items():
         if name in joints:
             stiffness = joint_stiffness(chosen.runs, reduced.mechanisms, name, hertz)
-            joints[name] = replace(joints[name], gravity={**joints[name].gravity, "stiffness": stiffness})
+            joints[name] = replace(
+                joints[name], gravity={**joints[name].gravity, "stiffness": stiffness}
+            )
             findings += stiffness_finding(name, stiffness)
     return FittedJoints(joints, reduced.points, tuple(findings))
 
 
 def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia) -> FittedJoints:
-    """Fit general motion, and compare each fit with that of the joint's round trips, if the runs have round trips."""
+    """Fit general motion, and compare each fit with that of the joint's round trips, if
+    the runs have round trips.
+    """
     log = reduced.log(chosen.runs, reduced.mechanisms)
     reference = commanded(log)
     dead = {name for run in chosen.runs for name in dead_torques(run)}
-    joints, findings = _fitted({name: partial(
-        identify_motion, log, reduced.mechanism, name, reduced.options, inertia.doubts.get(name),
-        not reduced.motors.moves(reduced.mechanism.transmission, name), reference)
-        for name in reduced.mechanism.names if name not in dead}, reduced)
-    points = pd.concat([joint.points for joint in joints.values()], ignore_index=True) if joints else reduced.points
-    beside, _ = _fitted({name: fit for name, fit in _of_round_trips(reduced, TRUSTED).items() if name in joints}, reduced)
+    joints, findings = _fitted(
+        {
+            name: partial(
+                identify_motion,
+                log,
+                reduced.mechanism,
+                name,
+                reduced.options,
+                inertia.doubts.get(name),
+                not reduced.motors.moves(reduced.mechanism.transmission, name),
+                reference,
+            )
+            for name in reduced.mechanism.names
+            if name not in dead
+        },
+        reduced,
+    )
+    points = (
+        pd.concat([joint.points for joint in joints.values()], ignore_index=True)
+        if joints
+        else reduced.points
+    )
+    beside, _ = _fitted(
+        {name: fit for name, fit in _of_round_trips(reduced, TRUSTED).items() if name in joints},
+        reduced,
+    )
     for name in joints:
         if name in beside:
             findings.append(agreement(name, joints[name].fit, beside[name].fit))
@@ -89,17 +121,30 @@ def _by_motion(chosen: ChosenRuns, reduced: ReducedRuns, inertia: SoughtInertia)
 
 def _of_round_trips(reduced: ReducedRuns, inertia: SoughtInertia) -> dict[str, Fit]:
     """Return, for each joint with points of round trips, the function that fits it."""
-    return {str(name): partial(fit_round_trips, reduced, inertia, str(name), rows)
-            for name, rows in reduced.points.groupby("joint", sort=False)}
+    return {
+        str(name): partial(fit_round_trips, reduced, inertia, str(name), rows)
+        for name, rows in reduced.points.groupby("joint", sort=False)
+    }
 
 
-def fit_round_trips(reduced: ReducedRuns, inertia: SoughtInertia, name: str, rows: pd.DataFrame) -> JointFit:
+def fit_round_trips(
+    reduced: ReducedRuns, inertia: SoughtInertia, name: str, rows: pd.DataFrame
+) -> JointFit:
     """Fit one joint to rows of its points of round trips."""
-    return identify_joint(rows, reduced.mechanism, name, reduced.options, reduced.tool.gravity.get(name), reduced.q[rows.index],
-                          inertia.doubts.get(name))
+    return identify_joint(
+        rows,
+        reduced.mechanism,
+        name,
+        reduced.options,
+        reduced.tool.gravity.get(name),
+        reduced.q[rows.index],
+        inertia.doubts.get(name),
+    )
 
 
-def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, JointFit], list[Finding]]:
+def _fitted(
+    fits: Mapping[str, Fit], reduced: ReducedRuns
+) -> tuple[dict[str, JointFit], list[Finding]]:
     """Call the fits; return the fitted joints, and findings about the others."""
     joints, findings = {}, []
     for name, fit in fits.items():
@@ -108,8 +153,11 @@ def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, Jo
         except (TorqueReversed, NoFriction) as error:
             text = f"{name} is not calibrated: {error}"
             if reduced.motors.moves(reduced.mechanism.transmission, name):
-                text = (f"{name}: all friction is that of the motor that moves {name} together with other joints; the joint's "
-                        "own friction is taken as zero")
+                text = (
+                    f"{name}: all friction is that of the motor that moves {name} together with "
+                    "other joints; the joint's "
+                    "own friction is taken as zero"
+                )
             findings.append(Finding(name, "not calibrated", text))
         except FitError as error:
             findings.append(Finding(name, "not calibrated", f"{name} is not calibrated: {error}"))
@@ -119,6 +167,13 @@ def _fitted(fits: Mapping[str, Fit], reduced: ReducedRuns) -> tuple[dict[str, Jo
 def _why_none(chosen: ChosenRuns, reduced: ReducedRuns, fitted: FittedJoints) -> str:
     """Return the message why no joint can be calibrated."""
     findings = (*chosen.findings, *reduced.findings, *fitted.findings)
-    weighty = [finding.text for finding in findings if finding.kind in ("dead torque", "not calibrated")]
-    reasons = "; ".join(weighty or [finding.text for finding in findings if finding.kind in ("left out", "torn")])
-    return f"{chosen.runs[0].path}: no joint can be calibrated: {reasons or 'the log holds no round trips at constant speed'}"
+    weighty = [
+        finding.text for finding in findings if finding.kind in ("dead torque", "not calibrated")
+    ]
+    reasons = "; ".join(
+        weighty or [finding.text for finding in findings if finding.kind in ("left out", "torn")]
+    )
+    return (
+        f"{chosen.runs[0].path}: no joint can be calibrated: "
+        f"{reasons or 'the log holds no round trips at constant speed'}"
+    )

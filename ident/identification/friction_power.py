@@ -1,7 +1,9 @@
-"""Power of a joint's friction over all runs, from the positions of the samples: what heats the joint.
+"""Power of a joint's friction over all runs, from the positions of the
+samples: what heats the joint.
 
-Runs follow each other by their times of start. A joint is cold at the begin of the first run, and again after a long rest. Clocks
-of simulated runs tell nothing about their rests, so each of them begins cold.
+Runs follow each other by their times of start. A joint is cold at the begin of the first
+run, and again after a long rest. Clocks of simulated runs tell nothing about their rests, so
+each of them begins cold.
 """
 
 from collections.abc import Sequence
@@ -17,10 +19,10 @@ from stribeck.ident.log.parts import parts
 from stribeck.ident.log.run import Run
 from stribeck.ident.temperature.self_heating import HeatLog, heat_log
 
-_COLD = 20.0            # recorded times after which a joint counts as cold
-_BINS = 2000            # most intervals in a run
-_SHORTEST = 0.1         # s; shortest interval
-_STILL = 2e-3           # speed at rest, as a fraction of a joint's highest speed
+_COLD = 20.0  # recorded times after which a joint counts as cold
+_BINS = 2000  # most intervals in a run
+_SHORTEST = 0.1  # s; shortest interval
+_STILL = 2e-3  # speed at rest, as a fraction of a joint's highest speed
 
 
 class Clock:
@@ -52,7 +54,9 @@ class Clock:
             end = self.begin[run.label] + run.duration
 
     def _rest(self, before: Run, run: Run) -> float:
-        """Return the time between two runs; if it is not known, the joint is taken as cold again."""
+        """Return the time between two runs; if it is not known, the
+        joint is taken as cold again.
+        """
         cold = _COLD * self.span
         try:
             starts = [datetime.fromisoformat(str(one.record["start"])) for one in (before, run)]
@@ -75,17 +79,22 @@ class Clock:
         return np.asarray(t + np.array([first[str(label)] for label in labels]))
 
     def speeds(self, run: Run) -> tuple[Array, Array]:
-        """Return the ends of equal intervals of a run, shape (B + 1,), and the speeds of all joints in them, shape (B, n)."""
+        """Return the ends of equal intervals of a run, shape (B + 1,), and the speeds of all
+        joints in them, shape (B, n).
+        """
         if run.label not in self._speeds:
             self._speeds[run.label] = _speeds(run)
         return self._speeds[run.label]
 
     def rests(self) -> float:
-        """Return the longest rest of all joints between motion, as a fraction of the recorded time."""
+        """Return the longest rest of all joints between motion, as a
+        fraction of the recorded time.
+        """
         longest, since = 0.0, None
         for run in self.runs:
             edges, speeds = self.speeds(run)
-            pace = np.max(speeds / np.maximum(speeds.max(axis=0), 1e-12), axis=1)       # parts of each joint's highest speed
+            # parts of each joint's highest speed
+            pace = np.max(speeds / np.maximum(speeds.max(axis=0), 1e-12), axis=1)
             ends = self.begin[run.label] + edges - edges[0]
             for k in np.flatnonzero(pace > _STILL).tolist():
                 longest = longest if since is None else max(longest, float(ends[k]) - since)
@@ -94,10 +103,16 @@ class Clock:
 
 
 def friction_power(clock: Clock, name: str, joint: JointFit) -> HeatLog:
-    """Return the power of a joint's friction, by the law of its fit; loads between round trips are interpolated."""
+    """Return the power of a joint's friction, by the law of its fit; loads between
+    round trips are interpolated.
+    """
     fit, points = joint.fit, joint.points
     end, duration, speed, load = list[Array](), list[Array](), list[Array](), list[Array]()
-    labels, when, pressed = points["run"].to_numpy(), points["t"].to_numpy(dtype=float), load_at(points, fit.load, fit.values)
+    labels, when, pressed = (
+        points["run"].to_numpy(),
+        points["t"].to_numpy(dtype=float),
+        load_at(points, fit.load, fit.values),
+    )
     last = None
     for run in clock.runs:
         edges, speeds = clock.speeds(run)
@@ -109,24 +124,40 @@ def friction_power(clock: Clock, name: str, joint: JointFit) -> HeatLog:
             speed.append(np.zeros(1))
             load += [load[-1][-1:]] if pressed is not None else []
         if pressed is not None:
-            load.append(_between(middle, when[own], pressed[own]) if own.any() else np.repeat(
-                np.median(pressed, axis=0)[None], len(middle), axis=0))
+            load.append(
+                _between(middle, when[own], pressed[own])
+                if own.any()
+                else np.repeat(np.median(pressed, axis=0)[None], len(middle), axis=0)
+            )
         end.append(begin + edges[1:] - edges[0])
         duration.append(np.full(len(middle), float(edges[1] - edges[0])))
         speed.append(speeds[:, run.names.index(name)])
         last = float(end[-1][-1])
-    return heat_log(law_named(fit.law), fit.values, np.concatenate(end), np.concatenate(duration), np.concatenate(speed),
-                    None if pressed is None else np.concatenate(load), clock.span)
+    return heat_log(
+        law_named(fit.law),
+        fit.values,
+        np.concatenate(end),
+        np.concatenate(duration),
+        np.concatenate(speed),
+        None if pressed is None else np.concatenate(load),
+        clock.span,
+    )
 
 
 def _speeds(run: Run) -> tuple[Array, Array]:
-    """Return the ends of equal intervals of a run, shape (B + 1,), and the speeds of all joints in them, shape (B, n)."""
+    """Return the ends of equal intervals of a run, shape (B + 1,), and the speeds of all
+    joints in them, shape (B, n).
+    """
     width = max(_SHORTEST, run.duration / _BINS)
-    edges = np.linspace(run.begin, run.begin + run.duration, max(2, round(run.duration / width) + 1))
+    edges = np.linspace(
+        run.begin, run.begin + run.duration, max(2, round(run.duration / width) + 1)
+    )
     q = np.empty((len(edges), len(run.names)))
     for part in parts(run):
         inside = slice(*np.searchsorted(edges, (part.t[0], np.inf)))
-        q[inside] = np.column_stack([np.interp(edges[inside], part.t, column) for column in part.signals["q"].T])
+        q[inside] = np.column_stack(
+            [np.interp(edges[inside], part.t, column) for column in part.signals["q"].T]
+        )
     return edges, np.abs(np.diff(q, axis=0)) / (edges[1] - edges[0])
 
 

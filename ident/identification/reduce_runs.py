@@ -1,4 +1,6 @@
-"""Second stage of identification: reduce every run to points, and add an unknown tool to the model if the points show one."""
+"""Second stage of identification: reduce every run to points, and add an unknown tool to the
+model if the points show one.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +26,8 @@ from stribeck.ident.log.reduction.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.mechanism import Mechanism
 
-_HIGHEST = 0.2          # largest bandwidth of general motion that a user may ask for, as a part of the sampling rate
+# largest bandwidth of general motion that a user may ask for, as a part of the sampling rate
+_HIGHEST = 0.2
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class ReducedRuns:
     findings : tuple of Finding
         Findings about samples, motion and the tool.
     motors : MotorFriction
-        Friction of motors that move several joints, if it was separated: points and logs of general motion exclude it.
+        Friction of motors that move several joints, if it was separated: points and logs of
+        general motion exclude it.
     """
 
     options: Options
@@ -62,7 +66,8 @@ class ReducedRuns:
     @cached_property
     def points(self) -> pd.DataFrame:
         """Points of all runs."""
-        tables = [reduction.points for reduction in self.reductions if len(reduction.points)]      # empty ones change types
+        # empty ones change types
+        tables = [reduction.points for reduction in self.reductions if len(reduction.points)]
         return pd.concat(tables or [self.reductions[0].points], ignore_index=True)
 
     @cached_property
@@ -88,13 +93,18 @@ class ReducedRuns:
         return replace(self, reductions=tuple(reductions), motors=motors)
 
     def log(self, runs: Sequence[Run], mechanisms: Sequence[Mechanism]) -> Log:
-        """Return the general motion of some of the runs; refuses a stated bandwidth that their sampling rate cannot show."""
+        """Return the general motion of some of the runs; refuses a stated bandwidth that their
+        sampling rate cannot show.
+        """
         if (asked := self.options.bandwidth) is not None:
             for run in runs:
                 highest = _HIGHEST / float(np.median(np.diff(run.t)))
                 if asked > highest:
-                    raise InputError(f"{run.path}: bandwidth = {asked:g} Hz is too high for this sampling rate; it must be at "
-                                     f"most {highest:.3g} Hz")
+                    raise InputError(
+                        f"{run.path}: bandwidth = {asked:g} Hz is too high for this sampling "
+                        "rate; it must be at "
+                        f"most {highest:.3g} Hz"
+                    )
         return self.motors.left_out_of(filtered(runs, mechanisms, asked))
 
     def models_of(self, runs: Sequence[Run]) -> tuple[Mechanism, ...]:
@@ -115,8 +125,13 @@ def reduce_runs(chosen: ChosenRuns, options: Options) -> ReducedRuns:
         mechanisms = _mechanisms(chosen.runs, tool.unknown.tool)
         reductions = _reduced(chosen.runs, mechanisms)
     options, about_tool = _usable(options, tool)
-    return ReducedRuns(options, mechanisms, reductions, tool,
-                       (*_health(chosen, reductions, mechanisms[0], options.motion == "none"), *about_tool))
+    return ReducedRuns(
+        options,
+        mechanisms,
+        reductions,
+        tool,
+        (*_health(chosen, reductions, mechanisms[0], options.motion == "none"), *about_tool),
+    )
 
 
 def _mechanisms(runs: Sequence[Run], unknown: Tool | None = None) -> tuple[Mechanism, ...]:
@@ -135,33 +150,70 @@ def _sought(chosen: ChosenRuns, mechanism: Mechanism, reductions: Sequence[Reduc
     found = _seek(chosen.arm, mechanism, reductions)
     if len(chosen.passes) < 2 or not found.unknown.parameters:
         return found
-    alone = [_seek(chosen.arm, mechanism, [reductions[k] for k in one]).unknown.parameters for one in chosen.passes]
-    return replace(found, unknown=replace(found.unknown, parameters=with_deviation(found.unknown.parameters, alone)))
+    alone = [
+        _seek(chosen.arm, mechanism, [reductions[k] for k in one]).unknown.parameters
+        for one in chosen.passes
+    ]
+    return replace(
+        found,
+        unknown=replace(found.unknown, parameters=with_deviation(found.unknown.parameters, alone)),
+    )
 
 
 def _seek(arm: ArmFile, mechanism: Mechanism, reductions: Sequence[Reduction]) -> ToolFit:
-    """Seek an unknown tool in the points of some runs; a closed chain has no last link that could carry a tool."""
+    """Seek an unknown tool in the points of some runs; a closed chain has no last
+    link that could carry a tool.
+    """
     if mechanism.chain is not None:
         return ToolFit()
-    return seek_tool(arm, mechanism, pd.concat([reduction.points for reduction in reductions], ignore_index=True),
-                     *(np.concatenate([getattr(reduction, key) for reduction in reductions]) for key in ("q", "dq")))
+    return seek_tool(
+        arm,
+        mechanism,
+        pd.concat([reduction.points for reduction in reductions], ignore_index=True),
+        *(
+            np.concatenate([getattr(reduction, key) for reduction in reductions])
+            for key in ("q", "dq")
+        ),
+    )
 
 
-def _health(chosen: ChosenRuns, reductions: Sequence[Reduction], mechanism: Mechanism, round_trips: bool) -> list[Finding]:
+def _health(
+    chosen: ChosenRuns, reductions: Sequence[Reduction], mechanism: Mechanism, round_trips: bool
+) -> list[Finding]:
     """Return the findings about all runs; findings about strokes only if round trips are fitted."""
-    found = [(*log, *check_motion(run, reduction, mechanism.prismatic))
-             for run, log, reduction in zip(chosen.runs, chosen.logs, reductions, strict=True)]
-    return [finding for finding in name_runs(chosen.runs, found) if round_trips or finding.kind not in OF_STROKES]
+    found = [
+        (*log, *check_motion(run, reduction, mechanism.prismatic))
+        for run, log, reduction in zip(chosen.runs, chosen.logs, reductions, strict=True)
+    ]
+    return [
+        finding
+        for finding in name_runs(chosen.runs, found)
+        if round_trips or finding.kind not in OF_STROKES
+    ]
 
 
 def _usable(options: Options, tool: ToolFit) -> tuple[Options, list[Finding]]:
     """Return the options that remain possible with an unknown tool, and findings about the tool."""
     findings = []
     if tool.missing < 0.0:
-        findings.append(Finding(None, "unknown tool", f"the measured gravity torque lacks about {-tool.missing:.2g} kg on "
-                                "the last link; check whether the tool that the arm file or the model states is mounted"))
+        findings.append(
+            Finding(
+                None,
+                "unknown tool",
+                f"the measured gravity torque lacks about {-tool.missing:.2g} kg on "
+                "the last link; check whether the tool that the arm file or the model states is "
+                "mounted",
+            )
+        )
     if tool.unknown.status == "found" and options.torque_basis != "drive":
         options = replace(options, torque_basis="drive")
-        findings.append(Finding(None, "torque basis", "the torque is not corrected by gravity: the torque scale includes an "
-                                "unknown tool, whose mass is not identified well enough; state the tool in the arm file"))
+        findings.append(
+            Finding(
+                None,
+                "torque basis",
+                "the torque is not corrected by gravity: the torque scale includes an "
+                "unknown tool, whose mass is not identified well enough; state the tool in the "
+                "arm file",
+            )
+        )
     return options, findings

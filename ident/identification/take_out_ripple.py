@@ -1,4 +1,6 @@
-"""Between reduction and fit: find torque that ripples with position, take it out of the samples, and reduce them again."""
+"""Between reduction and fit: find torque that ripples with position, take it out of the
+samples, and reduce them again.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -40,17 +42,29 @@ class SoughtRipple:
 NO_RIPPLE = SoughtRipple()
 
 
-def take_out_ripple(chosen: ChosenRuns, reduced: ReducedRuns) -> tuple[ChosenRuns, ReducedRuns, SoughtRipple]:
-    """Return the runs without the ripple that is claimed, reduced again; unchanged with ``ripple = "none"``."""
+def take_out_ripple(
+    chosen: ChosenRuns, reduced: ReducedRuns
+) -> tuple[ChosenRuns, ReducedRuns, SoughtRipple]:
+    """Return the runs without the ripple that is claimed, reduced again; unchanged
+    with ``ripple = "none"``.
+    """
     if reduced.options.ripple == "none":
         return chosen, reduced, NO_RIPPLE
     log = reduced.log(chosen.runs, reduced.mechanisms) if reduced.options.motion != "none" else None
     dead = {name for run in chosen.runs for name in dead_torques(run)}
-    found = SoughtRipple({name: _of_joint(chosen, reduced, log, name) for name in reduced.mechanism.names if name not in dead})
+    found = SoughtRipple(
+        {
+            name: _of_joint(chosen, reduced, log, name)
+            for name in reduced.mechanism.names
+            if name not in dead
+        }
+    )
     if not any(joint.waves for joint in found.joints.values()):
         return chosen, reduced, found
-    runs = tuple(_without(run, found, log, reduction.strokes)
-                 for run, reduction in zip(chosen.runs, reduced.reductions, strict=True))
+    runs = tuple(
+        _without(run, found, log, reduction.strokes)
+        for run, reduction in zip(chosen.runs, reduced.reductions, strict=True)
+    )
     chosen = replace(chosen, runs=runs)
     return chosen, reduce_runs(chosen, reduced.options), found
 
@@ -61,14 +75,21 @@ def _of_joint(chosen: ChosenRuns, reduced: ReducedRuns, log: Log | None, name: s
     joint = mechanism.names.index(name)
     passages: list[Passage] = []
     if log is None:
-        for run, own, reduction in zip(chosen.runs, reduced.mechanisms, reduced.reductions, strict=True):
+        for run, own, reduction in zip(
+            chosen.runs, reduced.mechanisms, reduced.reductions, strict=True
+        ):
             passages += of_strokes(run, own, reduction.strokes, joint)
     else:
         try:
             passages = of_motion(log, name)
-        except FitError:                    # the fit of the joint says why
+        except FitError:  # the fit of the joint says why
             return JointRipple()
-    return find_ripple(name, passages, known_orders(chosen.arm.joint(name), _coupled(mechanism, joint)), mechanism.unit(joint))
+    return find_ripple(
+        name,
+        passages,
+        known_orders(chosen.arm.joint(name), _coupled(mechanism, joint)),
+        mechanism.unit(joint),
+    )
 
 
 def _coupled(mechanism: Mechanism, joint: int) -> bool:
@@ -87,7 +108,9 @@ def _without(run: Run, found: SoughtRipple, log: Log | None, strokes: tuple[Stro
             for stroke in strokes:
                 if stroke.joint == joint:
                     q = run.signals["q"][stroke.rows, joint]
-                    tau[stroke.rows, joint] -= ripple.torque(q, np.full(len(q), stroke.direction * stroke.speed), _period(run))
+                    tau[stroke.rows, joint] -= ripple.torque(
+                        q, np.full(len(q), stroke.direction * stroke.speed), _period(run)
+                    )
             continue
         for part in log.stretches:
             if part.run.path == run.path:

@@ -6,8 +6,13 @@ from stribeck.ident.laws.load_components import load_level
 from stribeck.ident.laws.quantity import COULOMB, COULOMB_PER_LOAD, VISCOUS, VISCOUS_QUADRATIC
 
 
-def coulomb_viscous(w: Numbers, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0,
-                    load: Numbers | None = None) -> Array:
+def coulomb_viscous(
+    w: Numbers,
+    coulomb: float,
+    viscous: float,
+    coulomb_coefficient: float = 0.0,
+    load: Numbers | None = None,
+) -> Array:
     r"""Sliding friction of one joint without Stribeck effect.
 
     .. math:: \tau_f = (c_0 + c_1 L) \operatorname{sgn}(\omega) + k_v \omega
@@ -44,9 +49,16 @@ def coulomb_viscous(w: Numbers, coulomb: float, viscous: float, coulomb_coeffici
     return (coulomb + coulomb_coefficient * load_level(load)) * xp.sign(w) + viscous * w
 
 
-def quadratic_viscous(w: Numbers, coulomb: float, viscous: float, viscous_quadratic: float, coulomb_coefficient: float = 0.0,
-                      load: Numbers | None = None) -> Array:
-    r"""Coulomb and viscous friction with a part that grows with the square of velocity, as in churned lubricant.
+def quadratic_viscous(
+    w: Numbers,
+    coulomb: float,
+    viscous: float,
+    viscous_quadratic: float,
+    coulomb_coefficient: float = 0.0,
+    load: Numbers | None = None,
+) -> Array:
+    r"""Coulomb and viscous friction with a part that grows with the square of
+    velocity, as in churned lubricant.
 
     .. math:: \tau_f = (c_0 + c_1 L) \operatorname{sgn}(\omega) + k_v \omega + k_2 \omega |\omega|
 
@@ -58,22 +70,30 @@ def quadratic_viscous(w: Numbers, coulomb: float, viscous: float, viscous_quadra
 
 
 COULOMB_VISCOUS = Law(
-    "coulomb-viscous", coulomb_viscous, (COULOMB, VISCOUS, COULOMB_PER_LOAD), competes=True,
+    "coulomb-viscous",
+    coulomb_viscous,
+    (COULOMB, VISCOUS, COULOMB_PER_LOAD),
+    competes=True,
     equation="{lhs} = <i>C</i> sgn {w} + {viscous} {w}",
     c="""
 static inline double @_coulomb_viscous(double w, double c0, double viscous, double c1, double load)
 {
     return (c0 + c1 * load) * @_sign(w) + viscous * w;
 }
-""")
+""",
+)
 
 QUADRATIC = Law(
-    "quadratic", quadratic_viscous, (COULOMB, VISCOUS, VISCOUS_QUADRATIC, COULOMB_PER_LOAD),
-    loses=("the quadratic part",), competes=True,
+    "quadratic",
+    quadratic_viscous,
+    (COULOMB, VISCOUS, VISCOUS_QUADRATIC, COULOMB_PER_LOAD),
+    loses=("the quadratic part",),
+    competes=True,
     equation="{lhs} = <i>C</i> sgn {w} + {viscous} {w} + {viscous_quadratic} {w} |{w}|",
     c="""
 static inline double @_quadratic_viscous(double w, double c0, double viscous, double quadratic, double c1, double load)
 {
     return (c0 + c1 * load) * @_sign(w) + viscous * w + quadratic * w * fabs(w);
 }
-""")
+""",
+)

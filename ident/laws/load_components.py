@@ -1,4 +1,6 @@
-"""Loads with which friction grows: one column of the points, or several components, each with its own coefficient."""
+"""Loads with which friction grows: one column of the points, or several components, each
+with its own coefficient.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -13,17 +15,25 @@ if TYPE_CHECKING:
 
 
 def components_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the load components with a coefficient among these parameters; empty for a single load."""
+    """Return the load components with a coefficient among these
+    parameters; empty for a single load.
+    """
     return tuple(part for part in COMPONENTS if f"coulomb_coefficient_{part}" in names)
 
 
 def load_unit(load: str, prismatic: bool = False) -> str:
     """Return the unit of a load."""
-    return "N" if load in ("radial", "axial") or (prismatic and load in ("torque", "normal")) else "N·m"
+    return (
+        "N"
+        if load in ("radial", "axial") or (prismatic and load in ("torque", "normal"))
+        else "N·m"
+    )
 
 
 def load_at(points: "pd.DataFrame", load: str, parameters: Iterable[str]) -> Array | None:
-    """Return the load at points for `Law.torque`: one column (N,), columns of components (N, m), or None without load."""
+    """Return the load at points for `Law.torque`: one column (N,), columns of components (N,
+    m), or None without load.
+    """
     parts = components_of(parameters)
     if parts:
         return np.column_stack([np.asarray(points[part], dtype=float) for part in parts])
@@ -31,7 +41,9 @@ def load_at(points: "pd.DataFrame", load: str, parameters: Iterable[str]) -> Arr
 
 
 def load_part(values: Mapping[str, float], load: Array) -> Array:
-    """Return the part of Coulomb friction that comes from the load, shape (N,) [N·m]; load as in `Law.torque`."""
+    """Return the part of Coulomb friction that comes from the load, shape (N,)
+    [N·m]; load as in `Law.torque`.
+    """
     components = components_of(values)
     if not components:
         return values["coulomb_coefficient"] * load

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-IDENTIFIED = 0.15       # largest 95 % half width, as a fraction of the value, that counts as identified
-WEAK = 1.0              # and the largest that counts as weak; wider intervals say nothing
+# largest 95 % half width, as a fraction of the value, that counts as identified
+IDENTIFIED = 0.15
+WEAK = 1.0  # and the largest that counts as weak; wider intervals say nothing
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Parameter:
     note : str
         Why, and what further move would settle it.
     repeat_deviation : float, optional
-        Standard deviation of the estimates of single runs, where there are several; the interval does not hold it.
+        Standard deviation of the estimates of single runs, where there are several; the
+        interval does not hold it.
     """
 
     value: float | None
@@ -45,10 +47,16 @@ class Parameter:
 def verdict(value: float, low: float, high: float) -> str:
     """Return the verdict on a value from its interval."""
     relative = (high - low) / 2.0 / abs(value) if value else np.inf
-    return "identified" if relative <= IDENTIFIED else "weak" if relative <= WEAK else "unidentifiable"
+    return (
+        "identified" if relative <= IDENTIFIED else "weak" if relative <= WEAK else "unidentifiable"
+    )
 
 
 def known_value(parameters: Mapping[str, Parameter], name: str, default: float) -> float:
     """Return the value of a parameter unless it is unidentifiable, else the default."""
     found = parameters.get(name)
-    return default if found is None or found.value is None or found.verdict == "unidentifiable" else found.value
+    return (
+        default
+        if found is None or found.value is None or found.verdict == "unidentifiable"
+        else found.value
+    )

@@ -14,14 +14,22 @@ from stribeck.ident.laws.quantity import (
 )
 
 
-def brown_mcphee(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
-                 coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
+def brown_mcphee(
+    w: Numbers,
+    coulomb: float,
+    static: float,
+    stribeck_velocity: float,
+    viscous: float,
+    coulomb_coefficient: float = 0.0,
+    static_coefficient: float = 0.0,
+    load: Numbers | None = None,
+) -> Array:
     r"""Friction that is smooth through zero velocity and greatest at the Stribeck velocity.
 
     .. math:: \tau_f = C \tanh(4 u) + (S - C) \frac{u}{(u^2/4 + 3/4)^2} + k_v \omega, \quad u = \omega / \omega_s
 
-    Parameters as in `stribeck`, but w_s is where friction peaks: close to `static` [rad/s]. Made for simulation: below
-    w_s it falls to zero at rest.
+    Parameters as in `stribeck`, but w_s is where friction peaks: close to `static` [rad/s]. Made
+    for simulation: below w_s it falls to zero at rest.
 
     References
     ----------
@@ -34,8 +42,17 @@ def brown_mcphee(w: Numbers, coulomb: float, static: float, stribeck_velocity: f
     return sliding * xp.tanh(4.0 * u) + excess * u / (0.25 * u**2 + 0.75) ** 2 + viscous * w
 
 
-def andersson(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, tanh_velocity: float, viscous: float,
-              coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
+def andersson(
+    w: Numbers,
+    coulomb: float,
+    static: float,
+    stribeck_velocity: float,
+    tanh_velocity: float,
+    viscous: float,
+    coulomb_coefficient: float = 0.0,
+    static_coefficient: float = 0.0,
+    load: Numbers | None = None,
+) -> Array:
     r"""`stribeck` with the jump at zero velocity made smooth: sgn(w) becomes tanh(w / w_t).
 
     .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^2}] \tanh(\omega / \omega_t) + k_v \omega
@@ -57,17 +74,24 @@ _QUANTITIES = (COULOMB, STATIC, VISCOUS, COULOMB_PER_LOAD, STATIC_PER_LOAD, STRI
 _LOSES = ("the Stribeck effect",)
 
 BROWN_MCPHEE = Law(
-    "brown-mcphee", brown_mcphee, _QUANTITIES, loses=_LOSES,
+    "brown-mcphee",
+    brown_mcphee,
+    _QUANTITIES,
+    loses=_LOSES,
     c="""
 static inline double @_brown_mcphee(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double load)
 {
     const double c = c0 + c1 * load, s = s0 + s1 * load, u = w / ws, d = 0.25 * u * u + 0.75;
     return c * tanh(4.0 * u) + (s - c) * u / (d * d) + viscous * w;
 }
-""")
+""",
+)
 
 ANDERSSON = Law(
-    "andersson", andersson, (*_QUANTITIES, TANH_VELOCITY), loses=_LOSES,
+    "andersson",
+    andersson,
+    (*_QUANTITIES, TANH_VELOCITY),
+    loses=_LOSES,
     c="""
 static inline double @_andersson(double w, double c0, double s0, double ws, double wt, double viscous, double c1, double s1,
                                  double load)
@@ -75,4 +99,5 @@ static inline double @_andersson(double w, double c0, double s0, double ws, doub
     const double c = c0 + c1 * load, s = s0 + s1 * load;
     return (c + (s - c) * exp(-(w / ws) * (w / ws))) * tanh(w / wt) + viscous * w;
 }
-""")
+""",
+)

@@ -14,9 +14,17 @@ from stribeck.ident.laws.quantity import (
 )
 
 
-def stribeck(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
-             coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, stribeck_exponent: float = 2.0,
-             load: Numbers | None = None) -> Array:
+def stribeck(
+    w: Numbers,
+    coulomb: float,
+    static: float,
+    stribeck_velocity: float,
+    viscous: float,
+    coulomb_coefficient: float = 0.0,
+    static_coefficient: float = 0.0,
+    stribeck_exponent: float = 2.0,
+    load: Numbers | None = None,
+) -> Array:
     r"""Sliding friction of one joint with Stribeck effect.
 
     .. math:: \tau_f = [C + (S - C) e^{-|\omega/\omega_s|^\delta}] \operatorname{sgn}(\omega) + k_v \omega,
@@ -57,25 +65,46 @@ def stribeck(w: Numbers, coulomb: float, static: float, stribeck_velocity: float
     w, xp, load = floats(w), library_of(w), load_level(load)
     sliding = coulomb + coulomb_coefficient * load
     excess = static + static_coefficient * load - sliding
-    fading = xp.exp(-xp.abs(w / stribeck_velocity) ** stribeck_exponent)
+    fading = xp.exp(-(xp.abs(w / stribeck_velocity) ** stribeck_exponent))
     return (sliding + excess * fading) * xp.sign(w) + viscous * w
 
 
-def tustin(w: Numbers, coulomb: float, static: float, stribeck_velocity: float, viscous: float,
-           coulomb_coefficient: float = 0.0, static_coefficient: float = 0.0, load: Numbers | None = None) -> Array:
-    """Sliding friction whose low-speed excess fades exponentially: `stribeck` with exponent 1 and the same parameters.
+def tustin(
+    w: Numbers,
+    coulomb: float,
+    static: float,
+    stribeck_velocity: float,
+    viscous: float,
+    coulomb_coefficient: float = 0.0,
+    static_coefficient: float = 0.0,
+    load: Numbers | None = None,
+) -> Array:
+    """Sliding friction whose low-speed excess fades exponentially: `stribeck` with exponent
+    1 and the same parameters.
 
     References
     ----------
     Tustin, J. IEE 94 (1947) 143; Rosyid and El-Khasawneh, Applied Sciences 10 (2020) 4820 (P2).
     """
-    return stribeck(w, coulomb, static, stribeck_velocity, viscous, coulomb_coefficient, static_coefficient, 1.0, load)
+    return stribeck(
+        w,
+        coulomb,
+        static,
+        stribeck_velocity,
+        viscous,
+        coulomb_coefficient,
+        static_coefficient,
+        1.0,
+        load,
+    )
 
 
 _QUANTITIES = (COULOMB, STATIC, VISCOUS, COULOMB_PER_LOAD, STATIC_PER_LOAD, STRIBECK_VELOCITY)
 _LOSES = ("the Stribeck effect",)
-_EQUATION = ("{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})"
-             '<span class="up">EXPONENT</span></sup>] sgn {w} + {viscous} {w}')
+_EQUATION = (
+    "{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) <i>e</i><sup>−(|{w}|/{stribeck_velocity})"
+    '<span class="up">EXPONENT</span></sup>] sgn {w} + {viscous} {w}'
+)
 _C = """
 static inline double @_stribeck(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double delta,
                                 double load)
@@ -85,17 +114,38 @@ static inline double @_stribeck(double w, double c0, double s0, double ws, doubl
 }
 """
 
-STRIBECK = Law("stribeck", stribeck, _QUANTITIES, _EQUATION.replace("EXPONENT", "2"), _C, loses=_LOSES, competes=True)
+STRIBECK = Law(
+    "stribeck",
+    stribeck,
+    _QUANTITIES,
+    _EQUATION.replace("EXPONENT", "2"),
+    _C,
+    loses=_LOSES,
+    competes=True,
+)
 
-STRIBECK_FREE = Law("stribeck-free", stribeck, (*_QUANTITIES, STRIBECK_EXPONENT),
-                    _EQUATION.replace("EXPONENT", "{stribeck_exponent}"), _C, loses=_LOSES, competes=True)
+STRIBECK_FREE = Law(
+    "stribeck-free",
+    stribeck,
+    (*_QUANTITIES, STRIBECK_EXPONENT),
+    _EQUATION.replace("EXPONENT", "{stribeck_exponent}"),
+    _C,
+    loses=_LOSES,
+    competes=True,
+)
 
 TUSTIN = Law(
-    "tustin", tustin, _QUANTITIES, _EQUATION.replace("EXPONENT", "1"), loses=_LOSES, competes=True,
+    "tustin",
+    tustin,
+    _QUANTITIES,
+    _EQUATION.replace("EXPONENT", "1"),
+    loses=_LOSES,
+    competes=True,
     c="""
 static inline double @_tustin(double w, double c0, double s0, double ws, double viscous, double c1, double s1, double load)
 {
     const double c = c0 + c1 * load, s = s0 + s1 * load;
     return (c + (s - c) * exp(-fabs(w / ws))) * @_sign(w) + viscous * w;
 }
-""")
+""",
+)

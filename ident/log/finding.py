@@ -3,8 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NOTES = ("rate", "latency", "drift", "directions", "position", "ripple", "motion", "law", "correlation", "repeats", "stiffness",
-         "agreement", "memory", "warmth")  # kinds that leave the numbers as they are
+NOTES = (
+    "rate",
+    "latency",
+    "drift",
+    "directions",
+    "position",
+    "ripple",
+    "motion",
+    "law",
+    "correlation",
+    "repeats",
+    "stiffness",
+    "agreement",
+    "memory",
+    "warmth",
+)  # kinds that leave the numbers as they are
 
 
 @dataclass(frozen=True)
@@ -33,11 +47,16 @@ class Finding:
 
     @property
     def note(self) -> bool:
-        """Whether the finding is a mere note: the numbers stand as they are, and nothing has to be done."""
+        """Whether the finding is a mere note: the numbers stand as they are,
+        and nothing has to be done.
+        """
         return self.kind in NOTES
 
 
 def without_moot(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the findings without those that a later finding replaces (`moot`)."""
-    return tuple(finding for k, finding in enumerate(findings)
-                 if not any(finding.kind in later.moot for later in findings[k + 1:]))
+    return tuple(
+        finding
+        for k, finding in enumerate(findings)
+        if not any(finding.kind in later.moot for later in findings[k + 1 :])
+    )

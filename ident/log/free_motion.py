@@ -1,4 +1,6 @@
-"""What motion without contact shows of a joint beside friction: noise of the signals, and torque that is not explained."""
+"""What motion without contact shows of a joint beside friction: noise of the signals, and
+torque that is not explained.
+"""
 
 from dataclasses import dataclass
 
@@ -9,7 +11,8 @@ from stribeck.ident.arrays import Array
 
 @dataclass(frozen=True)
 class FreeMotion:
-    """Noise of one joint's signals, and its torque in free motion that neither model nor law explains.
+    """Noise of one joint's signals, and its torque in free motion that
+    neither model nor law explains.
 
     Attributes
     ----------
@@ -20,9 +23,11 @@ class FreeMotion:
     velocity_noise : float
         Standard deviation of the white noise of the velocity signal [rad/s or m/s].
     rotors : tuple of float
-        Row of the inertia that rotors add to the links, a column for each joint of the arm [kg·m² or kg].
+        Row of the inertia that rotors add to the links, a column for each joint
+        of the arm [kg·m² or kg].
     unexplained : ndarray, shape (m, 2)
-        Speeds [rad/s or m/s], and a bound of the unexplained torque near each of them, behind the observer's filter [N·m or N].
+        Speeds [rad/s or m/s], and a bound of the unexplained torque near each of them, behind the
+        observer's filter [N·m or N].
     """
 
     period: float
@@ -32,12 +37,16 @@ class FreeMotion:
     unexplained: Array
 
     def bound(self, speed: Array) -> Array:
-        """Return the bound of the unexplained torque at speeds [N·m or N]; beyond the table that of its end."""
+        """Return the bound of the unexplained torque at speeds [N·m or N]; beyond
+        the table that of its end.
+        """
         return np.interp(speed, *self.unexplained.T)
 
 
 def white_noise(signal: Array) -> float:
-    """Return the standard deviation of a signal's white noise; smooth motion leaves no third difference."""
+    """Return the standard deviation of a signal's white noise; smooth motion
+    leaves no third difference.
+    """
     if len(signal) < 4:
         return 0.0
     return float(np.median(np.abs(np.diff(signal, 3)))) / 0.6745 / float(np.sqrt(20.0))

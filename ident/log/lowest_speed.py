@@ -8,8 +8,8 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.speed_ripple import resolved, uneven
 
-_RAMPS = 8              # one eighth of a segment is left out at each end
-_WENT = 0.5             # smallest part of its planned distance for a moving joint
+_RAMPS = 8  # one eighth of a segment is left out at each end
+_WENT = 0.5  # smallest part of its planned distance for a moving joint
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class LowestSpeed:
     Attributes
     ----------
     held : float or None
-        Lowest speed for which this and all faster speeds were held in both directions; None if there is none [rad/s or m/s].
+        Lowest speed for which this and all faster speeds were held in both directions; None if
+        there is none [rad/s or m/s].
     lost : float or None
         Highest speed that was not held; None if all speeds were held [rad/s or m/s].
     """
@@ -42,12 +43,21 @@ def lowest_speeds(run: Run) -> dict[str, LowestSpeed]:
         If the run has no strokes with planned speeds.
     """
     plan = run.record.get("plan") or {}
-    legs = [(segment, np.array(start), np.array(segment["target"])) for segment, start in zip(
-        plan.get("segments", ()), [plan.get("start"), *(segment["target"] for segment in plan.get("segments", ()))], strict=False)
-        if segment.get("speed") and segment.get("kind") in ("stroke", "sweep")]
+    legs = [
+        (segment, np.array(start), np.array(segment["target"]))
+        for segment, start in zip(
+            plan.get("segments", ()),
+            [plan.get("start"), *(segment["target"] for segment in plan.get("segments", ()))],
+            strict=False,
+        )
+        if segment.get("speed") and segment.get("kind") in ("stroke", "sweep")
+    ]
     if not legs:
-        raise InputError(f"{run.path}: the run has no strokes with planned speeds; record one with stribeck run ARM --experiment "
-                         "lowest-speed")
+        raise InputError(
+            f"{run.path}: the run has no strokes with planned speeds; record one with stribeck "
+            "run ARM --experiment "
+            "lowest-speed"
+        )
     speed, lost = (np.zeros((len(legs), len(run.names))) for _ in range(2))
     for k, (segment, start, target) in enumerate(legs):
         way = np.abs(target - start)

@@ -14,7 +14,13 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run_record import RecordTable, read_events, read_json
-from stribeck.ident.log.samples_file import SamplesFile, matrix, read_columns, read_samples, schema_of
+from stribeck.ident.log.samples_file import (
+    SamplesFile,
+    matrix,
+    read_columns,
+    read_samples,
+    schema_of,
+)
 from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 
 if TYPE_CHECKING:
@@ -22,24 +28,32 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 SAMPLES, EVENTS, RECORD, ARM = "samples.arrows", "events.jsonl", "run.json", "arm"
-RUNS = "runs"               # folder of the runs in a campaign
-DONE = "done"               # closing reason of a run that finished its plan
-FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = "fit", "validation", "warm-up", "lowest-speed", "breakaway"
-EXCITATION = "excitation"       # general motion that identifies links and friction
-PRESLIDING = "presliding"       # small round trips that show friction after reversals
+RUNS = "runs"  # folder of the runs in a campaign
+DONE = "done"  # closing reason of a run that finished its plan
+FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY = (
+    "fit",
+    "validation",
+    "warm-up",
+    "lowest-speed",
+    "breakaway",
+)
+EXCITATION = "excitation"  # general motion that identifies links and friction
+PRESLIDING = "presliding"  # small round trips that show friction after reversals
 PURPOSES = FIT, VALIDATION, WARM_UP, LOWEST_SPEED, BREAKAWAY, EXCITATION, PRESLIDING
-IMPORTED = "imported"           # the purpose of an imported log is unknown
-FITTED = (FIT, EXCITATION, PRESLIDING, BREAKAWAY)       # purposes of the runs that the fit of a campaign uses
-REPLIES = "replies"     # event: statistics of a bus, after the motion
-BREAKAWAY_RAMP = "ramp"     # kind of segment, and event: the torque of a joint begins to rise
-TO_START = -1               # segment id of the move to the start of a plan, and of trials of its segments
-MOVED = "moved"             # event: the joint has broken loose
-LONG = 2**27            # bytes; samples of a longer file stay on disk until they are used
-_PERIODS = 200_000      # rows that give the sampling period
+IMPORTED = "imported"  # the purpose of an imported log is unknown
+# purposes of the runs that the fit of a campaign uses
+FITTED = (FIT, EXCITATION, PRESLIDING, BREAKAWAY)
+REPLIES = "replies"  # event: statistics of a bus, after the motion
+BREAKAWAY_RAMP = "ramp"  # kind of segment, and event: the torque of a joint begins to rise
+# segment id of the move to the start of a plan, and of trials of its segments
+TO_START = -1
+MOVED = "moved"  # event: the joint has broken loose
+LONG = 2**27  # bytes; samples of a longer file stay on disk until they are used
+_PERIODS = 200_000  # rows that give the sampling period
 SIGNALS = ("q", "dq", "tau", "q_cmd", "dq_cmd", "t", "raw", "temperature", "q_link")
 
 
-_ON_DISK = "t", "segment"       # fields of a run that may be on disk until their first use
+_ON_DISK = "t", "segment"  # fields of a run that may be on disk until their first use
 
 
 class _ReadAtFirstUse:
@@ -66,7 +80,9 @@ class _SignalsOnDisk(Mapping[str, Array]):
 
     def __getitem__(self, signal: str) -> Array:
         if signal not in self._read:
-            self._read[signal] = matrix(self.file.table(self.file.signals[signal]).columns, len(self.file))
+            self._read[signal] = matrix(
+                self.file.table(self.file.signals[signal]).columns, len(self.file)
+            )
         return self._read[signal]
 
     def __contains__(self, signal: object) -> bool:
@@ -83,7 +99,8 @@ class _SignalsOnDisk(Mapping[str, Array]):
 class Run:
     """One run folder.
 
-    Samples of a long recording stay on disk until they are used: `parts` yields it in parts that fit into memory.
+    Samples of a long recording stay on disk until they are used: `parts` yields it in
+    parts that fit into memory.
 
     Attributes
     ----------
@@ -94,13 +111,15 @@ class Run:
     arm : ArmFile
         Arm file as copied into the run.
     events : tuple of dict
-        Events: segments started and finished, warnings, trips; the last event states how the run was closed.
+        Events: segments started and finished, warnings, trips; the last event
+        states how the run was closed.
     t : ndarray, shape (N,)
         Time of each sample [s].
     segment : ndarray of int, shape (N,)
         Plan segment of each sample; -1 between segments.
     signals : dict of str to ndarray, shape (N, n)
-        Recorded signals by name (q, dq, tau, ...), one column for each joint in `names`; missing if not recorded.
+        Recorded signals by name (q, dq, tau, ...), one column for each joint in
+        `names`; missing if not recorded.
     names : tuple of str
         Joint names.
     sha256 : str
@@ -122,8 +141,11 @@ class Run:
 
     def __repr__(self) -> str:
         joints = f"{len(self.names)} joint{'s' * (len(self.names) != 1)}"
-        return (f"<Run {self.path}: {self.arm.name}, {joints}, {self.duration:.0f} s, {self.rows} samples of "
-                f"{', '.join(self.signals)}>")
+        return (
+            f"<Run {self.path}: {self.arm.name}, {joints}, {self.duration:.0f} s, {self.rows} "
+            "samples of "
+            f"{', '.join(self.signals)}>"
+        )
 
     @property
     def closed(self) -> dict[str, Any] | None:
@@ -141,16 +163,27 @@ class Run:
         return str(self.record.get("note", ""))
 
     def about(self, serial: str = "", note: str = "") -> "Run":
-        """Return the run with a serial number of its arm and another note, where given; errors as in `ArmFile.numbered`."""
+        """Return the run with a serial number of its arm and another note, where given; errors
+        as in `ArmFile.numbered`.
+        """
         unread = {name: self.__dict__[f"_{name}"] for name in _ON_DISK}
-        return replace(self, arm=self.arm.numbered(serial), record={**self.record, "note": note or self.note}, **unread)
+        return replace(
+            self,
+            arm=self.arm.numbered(serial),
+            record={**self.record, "note": note or self.note},
+            **unread,
+        )
 
     def rotor_inertia(self) -> Array:
-        """Inertia of the rotors at the joints, shape (n, n) [kg·m² or kg]; rotors without a stated inertia count as 0."""
+        """Inertia of the rotors at the joints, shape (n, n) [kg·m² or kg]; rotors without a
+        stated inertia count as 0.
+        """
         return self.arm.rotor_inertia(self.names)
 
     def compliance(self) -> Array:
-        """Deflection of each link from the encoder of its joint per torque, shape (n,); 0 where no stiffness is stated."""
+        """Deflection of each link from the encoder of its joint per torque, shape (n,); 0
+        where no stiffness is stated.
+        """
         return np.array([1.0 / (self.arm.joint(name).stiffness or np.inf) for name in self.names])
 
     @property
@@ -179,11 +212,16 @@ class Run:
         return float(np.median(np.diff(self.between(0, _PERIODS).t)))
 
     def range_of(self, signal: str) -> tuple[Array, Array]:
-        """Least and greatest number of a recorded signal, shapes (n,); nan for joints without numbers."""
+        """Least and greatest number of a recorded signal, shapes (n,); nan
+        for joints without numbers.
+        """
         if self.file is not None:
             return self.file.range_of(signal)
         values = self.signals[signal]
-        return (np.fmin.reduce(values, axis=0, initial=np.nan), np.fmax.reduce(values, axis=0, initial=np.nan))
+        return (
+            np.fmin.reduce(values, axis=0, initial=np.nan),
+            np.fmax.reduce(values, axis=0, initial=np.nan),
+        )
 
     def between(self, first: int, stop: int) -> "Run":
         """Return some rows of the run as a run of its own, in memory."""
@@ -212,7 +250,11 @@ def load_runs(paths: Sequence[Path]) -> list[Run]:
     return [load_run(path, hold=None if sum(sizes) <= LONG else False) for path in paths]
 
 
-def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperature"), hold: bool | None = None) -> Run:
+def load_run(
+    path: Path | str,
+    signals: tuple[str, ...] = ("q", "tau", "temperature"),
+    hold: bool | None = None,
+) -> Run:
     """Read a run folder.
 
     Parameters
@@ -227,7 +269,8 @@ def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperat
     Raises
     ------
     InputError
-        If the folder is not a run, a file is missing or damaged, or the copied arm files were changed.
+        If the folder is not a run, a file is missing or damaged, or the
+        copied arm files were changed.
 
     Returns
     -------
@@ -237,34 +280,63 @@ def load_run(path: Path | str, signals: tuple[str, ...] = ("q", "tau", "temperat
     --------
     >>> from stribeck import load_run
     >>> load_run("data/golden/runs/constant-speed")
-    <Run data/golden/runs/constant-speed: pendulum, 1 joint, 197 s, 15746 samples of q, tau, temperature>
+    <Run data/golden/runs/constant-speed: pendulum, 1 joint, 197 s, 15746
+    samples of q, tau, temperature>
     """
     path = Path(path)
     if not (path / RECORD).is_file():
         runs = sorted(path.glob(f"runs/*/{RECORD}"))
-        of_campaign = f"; its folder runs has {len(runs)} run(s): load for example {runs[0].parent}" if runs else ""
-        raise InputError(f"{path}: not a run folder ({RECORD} is missing{of_campaign or '; give the folder that holds it'})")
+        of_campaign = (
+            f"; its folder runs has {len(runs)} run(s): load for example {runs[0].parent}"
+            if runs
+            else ""
+        )
+        raise InputError(
+            f"{path}: not a run folder ({RECORD} is "
+            f"missing{of_campaign or '; give the folder that holds it'})"
+        )
     record = read_json(path / RECORD)
     if not isinstance(record, dict):
         raise InputError(f"{path / RECORD}: not a run record (a JSON object is needed)")
     parse_table(RecordTable, upgrade(record, path / RECORD, SCHEMA), path / RECORD)
     if not (path / ARM / Path(record["arm_file"]).name).is_file():
-        raise InputError(f"{path / RECORD}: arm_file = {record['arm_file']!r}: the folder {ARM} of the run has no such file")
+        raise InputError(
+            f"{path / RECORD}: arm_file = {record['arm_file']!r}: the folder {ARM} of the run has "
+            "no such file"
+        )
     arm = load_arm(path / ARM / Path(record["arm_file"]).name, model_dir=path / ARM)
     if arm_sha256(arm) != record.get("arm_sha256"):
-        raise InputError(f"{path / ARM}: the arm file or model was changed after the recording: their digest is not arm_sha256 "
-                         f"= {record['arm_sha256']!r} of {RECORD}; restore both (only the [simulation] table may differ)")
+        raise InputError(
+            f"{path / ARM}: the arm file or model was changed after the recording: their digest "
+            "is not arm_sha256 "
+            f"= {record['arm_sha256']!r} of {RECORD}; restore both (only the [simulation] table "
+            "may differ)"
+        )
     names = tuple(record["names"])
     arm = arm.numbered(record.get("serial", ""))
-    run = _with_samples(path, names, signals, hold, partial(Run, path, record, arm, read_events(path / EVENTS), names))
+    run = _with_samples(
+        path,
+        names,
+        signals,
+        hold,
+        partial(Run, path, record, arm, read_events(path / EVENTS), names),
+    )
     if run.closed is not None and run.closed.get("rows") not in (None, run.rows):
-        raise InputError(f"{path}: only {run.rows} of {run.closed['rows']} recorded samples can be read; the recording was "
-                         "damaged after it was closed. Restore it from a copy")
+        raise InputError(
+            f"{path}: only {run.rows} of {run.closed['rows']} recorded samples can be read; the "
+            "recording was "
+            "damaged after it was closed. Restore it from a copy"
+        )
     return run
 
 
-def _with_samples(path: Path, names: tuple[str, ...], signals: tuple[str, ...], hold: bool | None,
-                  made: Callable[..., Run]) -> Run:
+def _with_samples(
+    path: Path,
+    names: tuple[str, ...],
+    signals: tuple[str, ...],
+    hold: bool | None,
+    made: Callable[..., Run],
+) -> Run:
     """Make a run with its samples in memory or on disk."""
     samples = path / SAMPLES
     if not samples.is_file() or (samples.stat().st_size <= LONG if hold is None else hold):
@@ -292,22 +364,38 @@ def read_signal(run: Run, signal: str, rows: int) -> Array | None:
 
 
 def samples_table(run: Run) -> "pa.Table":
-    """All recorded samples of a run; the schema metadata state signal, joint and unit of each column."""
+    """All recorded samples of a run; the schema metadata state signal,
+    joint and unit of each column.
+    """
     path = run.path / SAMPLES
     return read_columns(path, tuple(schema_of(path).names)).slice(run.first, run.rows)
 
 
 def purpose_of(record: Any) -> str:
-    """Purpose of a run: the purpose of its plan, by default "fit"; `IMPORTED` for an imported log."""
-    plan, imported = (record.get(key) for key in ("plan", "import")) if isinstance(record, dict) else (None, None)
-    return str(plan.get("purpose", FIT)) if isinstance(plan, dict) else IMPORTED if imported else FIT
+    """Purpose of a run: the purpose of its plan, by default "fit";
+    `IMPORTED` for an imported log.
+    """
+    plan, imported = (
+        (record.get(key) for key in ("plan", "import"))
+        if isinstance(record, dict)
+        else (None, None)
+    )
+    return (
+        str(plan.get("purpose", FIT)) if isinstance(plan, dict) else IMPORTED if imported else FIT
+    )
 
 
 def arm_sha256(arm: ArmFile, *but: str) -> str:
-    """Digest of arm file and model, without the table ``[simulation]`` and the keys `but`, which the fit does not use."""
+    """Digest of arm file and model, without the table ``[simulation]`` and the keys `but`,
+    which the fit does not use.
+    """
     digest = hashlib.sha256()
     if arm.path.suffix.lower() == ".toml":
-        table = {key: value for key, value in read_toml(arm.path).items() if key not in ("simulation", *but)}
+        table = {
+            key: value
+            for key, value in read_toml(arm.path).items()
+            if key not in ("simulation", *but)
+        }
         digest.update(tomlkit.dumps(table, sort_keys=True).encode())
     digest.update(arm.model.read_bytes())
     return digest.hexdigest()

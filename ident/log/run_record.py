@@ -5,7 +5,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeFloat, PositiveFloat, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    NonNegativeFloat,
+    PositiveFloat,
+    model_validator,
+)
 
 from stribeck.ident.arm.arm_file import Serial
 from stribeck.ident.errors import InputError
@@ -59,11 +67,18 @@ class RecordTable(BaseModel):
     @model_validator(mode="after")
     def _places_of_all_joints(self) -> Self:
         if self.plan is not None:
-            for word, place in (("plan.start", self.plan.start),
-                                *((f"target of segment {segment.id}", segment.target) for segment in self.plan.segments)):
+            for word, place in (
+                ("plan.start", self.plan.start),
+                *(
+                    (f"target of segment {segment.id}", segment.target)
+                    for segment in self.plan.segments
+                ),
+            ):
                 if place is not None and len(place) != len(self.names):
-                    raise ValueError(f"{word} has {len(place)} numbers for {len(self.names)} joints; "
-                                     "one for each joint is needed")
+                    raise ValueError(
+                        f"{word} has {len(place)} numbers for {len(self.names)} joints; "
+                        "one for each joint is needed"
+                    )
         return self
 
 
@@ -76,7 +91,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_events(path: Path) -> tuple[dict[str, Any], ...]:
-    """Return the events of a run, up to the first incomplete line (from a process that died while writing)."""
+    """Return the events of a run, up to the first incomplete line (from a process
+    that died while writing).
+    """
     if not path.is_file():
         return ()
     events = []

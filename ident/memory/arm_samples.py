@@ -12,24 +12,34 @@ from stribeck.ident.memory.joint_samples import compared, play_width, resting
 from stribeck.ident.memory.memory_data import MemoryData
 from stribeck.ident.memory.states.path import Path
 
-_REST = 0.5             # s; of longer rests only this time on both sides is kept, as states do not change at rest
-_SLOWER = 0.4           # part of the cut-off of positions above which changes of the rigid-body torque count as jumps,
-_NOISE, _TRIFLE = 2.0, 0.02     # if they exceed so many deviations of the noise, and this part of the torque's deviation
-_VARIES = 0.1           # least variation of the model's torque, as a part of that of the rest, from which its scale is fitted
+# s; of longer rests only this time on both sides is kept, as states do not change at rest
+_REST = 0.5
+# part of the cut-off of positions above which changes of the rigid-body torque count as jumps,
+_SLOWER = 0.4
+# if they exceed so many deviations of the noise, and this part of the torque's deviation
+_NOISE, _TRIFLE = 2.0, 0.02
+# least variation of the model's torque, as a part of that of the rest, from
+# which its scale is fitted
+_VARIES = 0.1
 
 
 def _smooth(log: Log, part: Stretch, column: int) -> np.ndarray:
-    """Mask of samples without an acceleration nearby that changes faster than the filter of the positions resolves."""
+    """Mask of samples without an acceleration nearby that changes faster than the filter
+    of the positions resolves.
+    """
     rigid = part.rigid[:, column] + part.ddq @ part.run.rotor_inertia()[column]
     fast = np.abs(rigid - low_pass(rigid, _SLOWER * log.cutoff * log.dt))
     rest = part.tau[:, column] - rigid
     noise = 1.4826 * float(np.median(np.abs(np.diff(rest, 2)))) / np.sqrt(6.0)
     jumps = fast > max(_NOISE * noise, _TRIFLE * float(np.std(rest)))
-    return np.asarray(~binary_dilation(jumps, np.ones(2 * round(1.0 / log.cutoff / log.dt) + 1, dtype=bool)))
+    return np.asarray(
+        ~binary_dilation(jumps, np.ones(2 * round(1.0 / log.cutoff / log.dt) + 1, dtype=bool))
+    )
 
 
 def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[MemoryData, float]:
-    """Return the samples of a joint, and the displacement that its position signal cannot resolve [rad or m].
+    """Return the samples of a joint, and the displacement that its position signal
+    cannot resolve [rad or m].
 
     Parameters
     ----------
@@ -60,15 +70,34 @@ def arm_samples(log: Log, joint: str, load: str, late: float = 0.0) -> tuple[Mem
         return joined([getattr(part, key)[:, column] for part in log.stretches])
 
     position, velocity, gain = (own(key) for key in ("q", "dq", "ddq"))
-    torque = joined([np.interp(part.t + late, part.t, part.tau[:, column]) for part in log.stretches])
-    rigid = own("rigid") + joined([part.ddq @ part.run.rotor_inertia()[column] for part in log.stretches])
+    torque = joined(
+        [np.interp(part.t + late, part.t, part.tau[:, column]) for part in log.stretches]
+    )
+    rigid = own("rigid") + joined(
+        [part.ddq @ part.run.rotor_inertia()[column] for part in log.stretches]
+    )
     path = Path.of(position, width, begins if len(begins) else None, velocity, rest=resting(log.dt))
-    known = np.concatenate([part.known[rows, column] for part, rows in zip(log.stretches, kept, strict=True)])
+    known = np.concatenate(
+        [part.known[rows, column] for part, rows in zip(log.stretches, kept, strict=True)]
+    )
     used, rest = compared(path, log.dt) & known, torque - rigid
-    used &= np.concatenate([_smooth(log, part, column)[rows] for part, rows in zip(log.stretches, kept, strict=True)])
+    used &= np.concatenate(
+        [_smooth(log, part, column)[rows] for part, rows in zip(log.stretches, kept, strict=True)]
+    )
     beside = {"offset": np.ones(len(position)), "inertia": gain}
     if len(rest) and np.ptp(rigid) > _VARIES * np.ptp(rest):
         beside["scale"] = rigid
-    pressing = None if load == "none" else joined([part.loads[load][:, column] for part in log.stretches])
-    return MemoryData(path, velocity, rest, pressing, beside, used, bool(log.stretches[0].prismatic[column]),
-                      joined([part.t for part in log.stretches]), position), 2.0 * width
+    pressing = (
+        None if load == "none" else joined([part.loads[load][:, column] for part in log.stretches])
+    )
+    return MemoryData(
+        path,
+        velocity,
+        rest,
+        pressing,
+        beside,
+        used,
+        bool(log.stretches[0].prismatic[column]),
+        joined([part.t for part in log.stretches]),
+        position,
+    ), 2.0 * width

@@ -1,16 +1,19 @@
-"""Choice of law and memory: they compete by their errors on blocks of the motion that were left out of the fit.
+"""Choice of law and memory: they compete by their errors on blocks of the motion that
+were left out of the fit.
 
 1. The laws of sliding compete with the relaxing state, the simplest memory.
-2. All memories, and none, compete with the chosen law and with laws of one nonlinear parameter: a wrong memory can make a wrong
-   law look better.
+2. All memories, and none, compete with the chosen law and with laws of one nonlinear parameter: a
+   wrong memory can make a wrong law look better.
 3. With another memory than the relaxing state, the laws compete again.
 
-A difference of viscous friction between the directions competes, too. Laws that the rough search shows to be much worse than the
-best are not fitted closely. Long logs compete with fewer samples; the winner is fitted to all.
+A difference of viscous friction between the directions competes, too. Laws that the rough search
+shows to be much worse than the best are not fitted closely. Long logs compete with fewer samples;
+the winner is fitted to all.
 
-The simplest candidate wins that no other beats: the errors of the blocks must differ by two standard errors of their signed
-ranks, or by half of their squares. A memory does not win if the position signal cannot resolve its distance (the shorter one of
-two), or if its distance is beyond the motion.
+The simplest candidate wins that no other beats: the errors of the blocks must differ by two
+standard errors of their signed ranks, or by half of their squares. A memory does not win if the
+position signal cannot resolve its distance (the shorter one of two), or if its distance is beyond
+the motion.
 """
 
 from collections.abc import Sequence
@@ -41,18 +44,26 @@ from stribeck.ident.memory.states.memories import (
     Memory,
 )
 
-_RIVAL = 2.0            # standard errors of the signed ranks by which a law or a richer memory must win
-_CLAIM = 2.6            # and by which a memory must win against none
-_HALVED = 0.5           # ratio of mean squares, of blocks and of quarters, that wins without a test
-_DISTANCES = 12         # distances in the global search
-_LONGEST = 0.25         # greatest distance of the search, and of a memory that may win, as a part of the range of positions
-_FORGETS = 5.0          # presliding distances after which the state does not depend on its beginning
-_ROWS, _FEWER = 20_000, 6000        # most samples of the contest; fewer if they lie closer
-_FINE = 0.003           # s; than this
-_SLOW = 2               # laws with this many nonlinear parameters meet all memories only if they win with the relaxing state
-_NEAR = 1.2             # held-out error with the relaxing state, relative to the best, up to which laws meet all memories
-_ROUGHLY = 1.1          # rms error of the rough search, relative to the best, up to which laws are fitted closely
-_SPREAD = 0.12, 6.0     # least and greatest slip distance of elements, as parts of the distance of the relaxing state
+# standard errors of the signed ranks by which a law or a richer memory must win
+_RIVAL = 2.0
+_CLAIM = 2.6  # and by which a memory must win against none
+_HALVED = 0.5  # ratio of mean squares, of blocks and of quarters, that wins without a test
+_DISTANCES = 12  # distances in the global search
+# greatest distance of the search, and of a memory that may win, as a part of the range of positions
+_LONGEST = 0.25
+# presliding distances after which the state does not depend on its beginning
+_FORGETS = 5.0
+_ROWS, _FEWER = 20_000, 6000  # most samples of the contest; fewer if they lie closer
+_FINE = 0.003  # s; than this
+# laws with this many nonlinear parameters meet all memories only if they win
+# with the relaxing state
+_SLOW = 2
+# held-out error with the relaxing state, relative to the best, up to which laws meet all memories
+_NEAR = 1.2
+# rms error of the rough search, relative to the best, up to which laws are fitted closely
+_ROUGHLY = 1.1
+# least and greatest slip distance of elements, as parts of the distance of the relaxing state
+_SPREAD = 0.12, 6.0
 
 
 @dataclass(frozen=True)
@@ -86,8 +97,13 @@ class Chosen:
     composition: Composition
 
 
-def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", resolution: float = 0.0,
-                  offers: Offers = DIFFERENCES) -> Chosen:
+def choose_memory(
+    data: MemoryData,
+    law: str = "auto",
+    memory: str = "auto",
+    resolution: float = 0.0,
+    offers: Offers = DIFFERENCES,
+) -> Chosen:
     """Fit the competing laws, memories and further parts.
 
     Parameters
@@ -111,15 +127,25 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
         raise unknown_name("memory", memory, ("auto", *NAMES))
     laws = [one for name in laws_on_offer(law) if _dry(one := law_named(name))]
     if not laws:
-        raise FitError(f"the law {law} has no friction at the lowest speeds, but a memory needs a law with Coulomb friction; "
-                       "choose another law, for example stribeck")
+        raise FitError(
+            f"the law {law} has no friction at the lowest speeds, but a memory needs a law with "
+            "Coulomb friction; "
+            "choose another law, for example stribeck"
+        )
     distances = _distances(data, resolution)
-    data = data.from_distance(_FORGETS * search(data.thinned(_ROWS), laws[0], distances[1:])[0][1][DISTANCE.name])
+    data = data.from_distance(
+        _FORGETS * search(data.thinned(_ROWS), laws[0], distances[1:])[0][1][DISTANCE.name]
+    )
     few = data.thinned(_ROWS if data.period > _FINE else _FEWER)
     contest = _Contest(few, distances, resolution)
     first = RELAXING if memory == "auto" else contest.named(memory, laws[0])
-    begin = contest.best([(contest.likely(laws, first), one) for one in {first.name: first, NONE.name: NONE}.values()
-                          if memory in ("auto", one.name)])
+    begin = contest.best(
+        [
+            (contest.likely(laws, first), one)
+            for one in {first.name: first, NONE.name: NONE}.values()
+            if memory in ("auto", one.name)
+        ]
+    )
     _, composition = grown(few, begin, PLAIN, offers, beats)
     contest = _Contest(composition.applied(few), distances, resolution)
     best = contest.winner(laws, memory)
@@ -128,7 +154,7 @@ def choose_memory(data: MemoryData, law: str = "auto", memory: str = "auto", res
     if more != composition:
         contest = _Contest(more.applied(few), distances, resolution)
         best = contest.winner([best.law], memory)
-    best = contest.fit(best.law, best.memory)       # with its rivals
+    best = contest.fit(best.law, best.memory)  # with its rivals
     return Chosen(concluded(more.applied(data), best), contest.table, more)
 
 
@@ -145,8 +171,11 @@ def _distances(data: MemoryData, resolution: float) -> Array:
     moving = data.path.length[data.path.length > 0.0]
     least = max(resolution, float(np.median(moving)) if len(moving) else 0.0, 1e-5 * longest)
     if not least < longest:
-        raise FitError(f"the joint moves by {np.ptp(position):.2g} in all, and the position signal resolves {least:.2g}, so a "
-                       "memory of reversals cannot be seen; record longer motion, or finer positions")
+        raise FitError(
+            f"the joint moves by {np.ptp(position):.2g} in all, and the position signal resolves "
+            f"{least:.2g}, so a "
+            "memory of reversals cannot be seen; record longer motion, or finer positions"
+        )
     return np.append(0.0, np.geomspace(least, longest, _DISTANCES))
 
 
@@ -160,7 +189,9 @@ class _Contest:
         self._slip: Memory | None = None
 
     def named(self, name: str, law: Law) -> Memory:
-        """Return a memory by name; the elements of Maxwell slip follow from the motion and a law of sliding."""
+        """Return a memory by name; the elements of Maxwell slip follow from the
+        motion and a law of sliding.
+        """
         if name != MAXWELL_SLIP:
             return MEMORIES[name]
         if self._slip is None:
@@ -173,7 +204,9 @@ class _Contest:
         """Return the starting points of the rough search."""
         lasts = memory.name != NONE.name
         if (law.name, lasts) not in self._starts:
-            self._starts[law.name, lasts] = search(self._data, law, self.distances[1:] if lasts else self.distances[:1])
+            self._starts[law.name, lasts] = search(
+                self._data, law, self.distances[1:] if lasts else self.distances[:1]
+            )
         return self._starts[law.name, lasts]
 
     def winner(self, laws: Sequence[Law], memory: str) -> MemoryFit:
@@ -182,21 +215,38 @@ class _Contest:
         near = self.near(laws, first)
         best = self.best([(one, first) for one in near])
         if memory != "auto":
-            self.fit(best.law, NONE)        # for comparison
+            self.fit(best.law, NONE)  # for comparison
             return best
-        simple = [one for one in near if len(one.nonlinear) < _SLOW and one != best.law
-                  and self.fit(one, first).held_out_rmse < _NEAR * best.held_out_rmse]
-        best = self.best([(one, self.named(name, one)) for name in NAMES for one in (*simple, best.law)])
-        return best if best.memory.name == RELAXING.name else self.best([(one, best.memory) for one in near])
+        simple = [
+            one
+            for one in near
+            if len(one.nonlinear) < _SLOW
+            and one != best.law
+            and self.fit(one, first).held_out_rmse < _NEAR * best.held_out_rmse
+        ]
+        best = self.best(
+            [(one, self.named(name, one)) for name in NAMES for one in (*simple, best.law)]
+        )
+        return (
+            best
+            if best.memory.name == RELAXING.name
+            else self.best([(one, best.memory) for one in near])
+        )
 
     def likely(self, laws: Sequence[Law], memory: Memory) -> Law:
         """Return the law with the least error in the rough search."""
         return min(laws, key=lambda law: self._start(law, memory)[0][0])
 
     def near(self, laws: Sequence[Law], memory: Memory) -> list[Law]:
-        """Return the laws that fit roughly as well as the best, the simplest first; simple laws get the benefit of the doubt."""
+        """Return the laws that fit roughly as well as the best, the simplest first; simple laws get
+        the benefit of the doubt.
+        """
         errors = {law.name: self._start(law, memory)[0][0] for law in laws}
-        near = [law for law in laws if len(law.nonlinear) < _SLOW or errors[law.name] <= _ROUGHLY * min(errors.values())]
+        near = [
+            law
+            for law in laws
+            if len(law.nonlinear) < _SLOW or errors[law.name] <= _ROUGHLY * min(errors.values())
+        ]
         return sorted(near, key=lambda law: len(law.parameters(False)))
 
     def fit(self, law: Law, memory: Memory) -> MemoryFit:
@@ -204,7 +254,9 @@ class _Contest:
         key = law.name, memory.name
         if key not in self._fits:
             fit = fit_memory_law(self._data, law, memory, self._start(law, memory))
-            self._fits[key] = replace(fit, rivals=tuple(one for one in fit.rivals if not self.dismissed(one)))
+            self._fits[key] = replace(
+                fit, rivals=tuple(one for one in fit.rivals if not self.dismissed(one))
+            )
         return self._fits[key]
 
     def best(self, pairs: Sequence[tuple[Law, Memory]]) -> MemoryFit:
@@ -220,30 +272,52 @@ class _Contest:
         """Return why a fit cannot be chosen, or ""."""
         if fit.memory.name == NONE.name:
             return ""
-        if fit.memory.distances and (last := 1.0 - sum(fit.values[name] for name in fit.memory.parameters)) < 0.0:
+        if (
+            fit.memory.distances
+            and (last := 1.0 - sum(fit.values[name] for name in fit.memory.parameters)) < 0.0
+        ):
             return f"the share of its last element is {last:.2g}, below 0"
-        near, far, longest = least_reach(fit), reach(fit), _LONGEST * float(np.ptp(np.cumsum(self._data.path.step)))
+        near, far, longest = (
+            least_reach(fit),
+            reach(fit),
+            _LONGEST * float(np.ptp(np.cumsum(self._data.path.step))),
+        )
         if near < self._resolution:
-            return f"its presliding distance of {near:.2g} is below {self._resolution:.2g}, which the position signal resolves"
+            return (
+                f"its presliding distance of {near:.2g} is below {self._resolution:.2g}, which "
+                "the position signal resolves"
+            )
         if far > longest:
-            return f"its presliding distance of {far:.2g} is beyond {longest:.2g}, which this motion shows"
+            return (
+                f"its presliding distance of {far:.2g} is beyond {longest:.2g}, which this motion "
+                "shows"
+            )
         return ""
 
     @property
     def table(self) -> tuple[MemoryCandidate, ...]:
         """All candidates."""
-        return tuple(MemoryCandidate(law, memory, fit.held_out_rmse, len(fit.values), self.dismissed(fit))
-                     for (law, memory), fit in self._fits.items())
+        return tuple(
+            MemoryCandidate(law, memory, fit.held_out_rmse, len(fit.values), self.dismissed(fit))
+            for (law, memory), fit in self._fits.items()
+        )
 
 
 def beats_shift(fit: MemoryFit, shifted: MemoryData) -> bool:
-    """Return whether a memory predicts better than the same law without memory does for a torque that is shifted in time."""
+    """Return whether a memory predicts better than the same law without memory does for a
+    torque that is shifted in time.
+    """
     few = shifted.thinned(_ROWS)
-    return beats(refitted(fit.data.thinned(_ROWS), fit), fit_memory_law(few, fit.law, NONE, search(few, fit.law, np.zeros(1))))
+    return beats(
+        refitted(fit.data.thinned(_ROWS), fit),
+        fit_memory_law(few, fit.law, NONE, search(few, fit.law, np.zeros(1))),
+    )
 
 
 def least_reach(fit: MemoryFit) -> float:
-    """Return the shorter distance of two-states, for other memories the distance over which friction reverses [rad or m]."""
+    """Return the shorter distance of two-states, for other memories the distance over which
+    friction reverses [rad or m].
+    """
     values = fit.values
     return values[DISTANCE.name] if SECOND_DISTANCE.name in values else reach(fit)
 
@@ -255,19 +329,29 @@ def reach(fit: MemoryFit) -> float:
         shares = [values[name] for name in fit.memory.parameters]
         return float(np.dot([*shares, 1.0 - sum(shares)], fit.memory.distances))
     if STIFFNESS.name in values:
-        return float(np.median(Levels.of(fit.data, fit.law, values).dry)) / max(values[STIFFNESS.name], 1e-12)
+        return float(np.median(Levels.of(fit.data, fit.law, values).dry)) / max(
+            values[STIFFNESS.name], 1e-12
+        )
     return max(values[DISTANCE.name], values.get(SECOND_DISTANCE.name, 0.0))
 
 
 def beats(one: MemoryFit, other: MemoryFit) -> bool:
-    """Return whether a fit predicts left-out blocks better than another, beyond chance and in the mean over all.
+    """Return whether a fit predicts left-out blocks better than another, beyond chance
+    and in the mean over all.
 
-    A block may hold one reversal or many. In the mean over left-out quarters of the log it must be better, too: there the motion
-    may be faster or wider than in the rest. Halved squares, in the blocks and in the quarters, need no more evidence: with few
-    reversals most blocks are alike under any memory.
+    A block may hold one reversal or many. In the mean over left-out quarters of the log it must be
+    better, too: there the motion may be faster or wider than in the rest. Halved squares, in the
+    blocks and in the quarters, need no more evidence: with few reversals most blocks are alike
+    under any memory.
     """
     margin = _CLAIM if other.memory.name == NONE.name != one.memory.name else _RIVAL
-    quarters = float(np.mean(one.held_out_quarters) / max(float(np.mean(other.held_out_quarters)), 1e-300))
+    quarters = float(
+        np.mean(one.held_out_quarters) / max(float(np.mean(other.held_out_quarters)), 1e-300)
+    )
     if quarters < _HALVED and one.held_out_rmse**2 < _HALVED * other.held_out_rmse**2:
         return True
-    return (one.held_out_rmse < other.held_out_rmse and excess_ranks(one.held_out, other.held_out) > margin and quarters < 1.0)
+    return (
+        one.held_out_rmse < other.held_out_rmse
+        and excess_ranks(one.held_out, other.held_out) > margin
+        and quarters < 1.0
+    )

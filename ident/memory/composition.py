@@ -1,11 +1,14 @@
-r"""What is fitted beside law and memory: differences of the directions, waves with the position, load, and the torque signal.
+r"""What is fitted beside law and memory: differences of the directions, waves with the position,
+load, and the torque signal.
 
-With direction-dependent viscous friction, waves of orders k and load L, the torque of a joint with memory z is
+With direction-dependent viscous friction, waves of orders k and load L, the torque
+of a joint with memory z is
 
 .. math:: \tau = [D(|\omega|, L) + \sum_k f_k^T (\cos k q, \sin k q)]\, z + \tau_v(\omega) + \Delta_v |\omega|
           + \sum_k e_k^T (\cos k q, \sin k q) + J \ddot q + g_s \sin q + g_c \cos q + \text{offset}
 
-where e is cogging and f friction ripple; the load that a joint transmits is :math:`L = |J \ddot q + g_s \sin q + g_c \cos q|`.
+where e is cogging and f friction ripple; the load that a joint transmits is :math:`L = |J \ddot q +
+g_s \sin q + g_c \cos q|`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,9 +22,9 @@ from stribeck.ident.memory.memory_data import DIFFERENCE, GRAVITY, INERTIA, Memo
 from stribeck.ident.ripple.wave import COGGING, FOUND, FRICTION, KNOWN, Wave
 
 _RIGID = INERTIA, *GRAVITY
-_NORMAL = 1.96          # half width of a 95 % interval in standard errors
+_NORMAL = 1.96  # half width of a 95 % interval in standard errors
 
-Order = tuple[float, str]       # waves per turn; "cogging" or "friction"
+Order = tuple[float, str]  # waves per turn; "cogging" or "friction"
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Composition:
     waves : tuple of (float, str)
         Orders [waves per turn] and kinds of torque that waves with the position.
     load : tuple of float
-        Inertia and gravity, by sine and cosine, of the torque that presses on the gear; empty without this load.
+        Inertia and gravity, by sine and cosine, of the torque that presses on the
+        gear; empty without this load.
     signal : tuple of str
         "delay" or "lag", if the torque signal follows the torque.
     """
@@ -56,10 +60,23 @@ class Composition:
             columns |= {sine: np.sin(order * data.position), cosine: np.cos(order * data.position)}
         load = data.load
         if self.load:
-            load = np.abs(sum((value * data.beside[name] for name, value in zip(_RIGID, self.load, strict=True)),
-                              np.zeros(len(data.velocity))))
-        return replace(data, beside=beside, along=along, load=load, signal=self.signal,
-                       waving=(*data.waving, *self.columns))
+            load = np.abs(
+                sum(
+                    (
+                        value * data.beside[name]
+                        for name, value in zip(_RIGID, self.load, strict=True)
+                    ),
+                    np.zeros(len(data.velocity)),
+                )
+            )
+        return replace(
+            data,
+            beside=beside,
+            along=along,
+            load=load,
+            signal=self.signal,
+            waving=(*data.waving, *self.columns),
+        )
 
     def with_waves(self, *orders: Order) -> "Composition":
         """Return the composition with further waves."""
@@ -80,8 +97,14 @@ def names_of(order: float, kind: str) -> tuple[str, str]:
     return f"{kind}_sin_{order:.6g}", f"{kind}_cos_{order:.6g}"
 
 
-def as_waves(orders: Sequence[Order], known: Sequence[float], values: Mapping[str, float], names: Sequence[str],
-             covariance: Array, unit: str) -> tuple[Wave, ...]:
+def as_waves(
+    orders: Sequence[Order],
+    known: Sequence[float],
+    values: Mapping[str, float],
+    names: Sequence[str],
+    covariance: Array,
+    unit: str,
+) -> tuple[Wave, ...]:
     """Return waves with amplitude, phase and intervals from fitted coefficients."""
     out = []
     for order, kind in orders:
@@ -93,11 +116,30 @@ def as_waves(orders: Sequence[Order], known: Sequence[float], values: Mapping[st
         along = value / size
         across = np.array([-along[1], along[0]])
         error, turn = (float(np.sqrt(way @ own @ way)) for way in (along, across))
-        phase, low, high = float(np.arctan2(value[1], value[0])), max(0.0, size - _NORMAL * error), size + _NORMAL * error
-        out.append(Wave(order, kind, KNOWN if order in known else FOUND, size, error, low, high, phase,
-                        phase - _NORMAL * turn / size, phase + _NORMAL * turn / size, unit, verdict(size, low, high)))
+        phase, low, high = (
+            float(np.arctan2(value[1], value[0])),
+            max(0.0, size - _NORMAL * error),
+            size + _NORMAL * error,
+        )
+        out.append(
+            Wave(
+                order,
+                kind,
+                KNOWN if order in known else FOUND,
+                size,
+                error,
+                low,
+                high,
+                phase,
+                phase - _NORMAL * turn / size,
+                phase + _NORMAL * turn / size,
+                unit,
+                verdict(size, low, high),
+            )
+        )
     return tuple(out)
 
 
 PLAIN = Composition()
-PLACES: tuple[Order, ...] = ((1.0, FRICTION), (2.0, FRICTION), (2.0, COGGING))      # slow waves that may compete
+# slow waves that may compete
+PLACES: tuple[Order, ...] = ((1.0, FRICTION), (2.0, FRICTION), (2.0, COGGING))

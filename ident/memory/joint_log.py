@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 
-_GAP = 5.0              # periods; a longer gap begins another recording
-_ALIKE = 1e-6           # periods; less is rounding
-_MOST_RECORDINGS = 50   # most recordings after the first; more are disorder of the time stamps
+_GAP = 5.0  # periods; a longer gap begins another recording
+_ALIKE = 1e-6  # periods; less is rounding
+_MOST_RECORDINGS = 50  # most recordings after the first; more are disorder of the time stamps
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,24 @@ class JointLog:
     names: tuple[str, ...] = field(default=("joint",))
 
     @classmethod
-    def of(cls, time: Array, position: Array, velocity: Array | None, prismatic: bool) -> "JointLog":
-        """Return the log with increasing time stamps and, for a revolute joint, without jumps of the position by a turn."""
+    def of(
+        cls, time: Array, position: Array, velocity: Array | None, prismatic: bool
+    ) -> "JointLog":
+        """Return the log with increasing time stamps and, for a revolute joint, without jumps
+        of the position by a turn.
+        """
         t = _spread(time)
-        q = position if prismatic or len(t) < 2 else np.concatenate([np.unwrap(position[rows]) for rows in recordings(t)])
+        q = (
+            position
+            if prismatic or len(t) < 2
+            else np.concatenate([np.unwrap(position[rows]) for rows in recordings(t)])
+        )
         return cls(t, {"q": q[:, None], **({} if velocity is None else {"dq": velocity[:, None]})})
 
 
 def recordings(t: Array) -> list[slice]:
-    """Return the rows of each recording: a new one begins where time goes back, or after a gap of more than 5 periods.
+    """Return the rows of each recording: a new one begins where time goes back, or after a
+    gap of more than 5 periods.
 
     Raises
     ------
@@ -50,18 +59,26 @@ def recordings(t: Array) -> list[slice]:
     step = np.diff(t)
     back = np.flatnonzero(step <= 0.0) + 1
     period = np.zeros(len(step))
-    for a, b in pairwise((0, *back.tolist(), len(t))):          # recordings may have different rates
-        period[a:b] = np.median(step[a:b - 1]) if b - a > 1 and len(back) <= _MOST_RECORDINGS else 0.0
+    # recordings may have different rates
+    for a, b in pairwise((0, *back.tolist(), len(t))):
+        period[a:b] = (
+            np.median(step[a : b - 1]) if b - a > 1 and len(back) <= _MOST_RECORDINGS else 0.0
+        )
     begins = np.flatnonzero((step <= 0.0) | (step > _GAP * period)) + 1
     if not len(step) or len(begins) > _MOST_RECORDINGS:
         row = int(begins[0]) if len(begins) else 0
-        raise InputError(f"time goes back, stands still or has a gap in {len(begins)} rows, first in row {row}; it must increase "
-                         f"within each recording, and at most {_MOST_RECORDINGS + 1} recordings can be joined")
+        raise InputError(
+            f"time goes back, stands still or has a gap in {len(begins)} rows, first in row "
+            f"{row}; it must increase "
+            f"within each recording, and at most {_MOST_RECORDINGS + 1} recordings can be joined"
+        )
     return [slice(int(a), int(b)) for a, b in pairwise((0, *begins, len(t)))]
 
 
 def _spread(t: Array) -> Array:
-    """Return time stamps of which none repeats: those of a coarse clock are spread evenly between its ticks."""
+    """Return time stamps of which none repeats: those of a coarse clock are spread
+    evenly between its ticks.
+    """
     out, step = t.copy(), np.diff(t)
     least = _ALIKE * float(np.median(np.abs(step))) if len(step) else 0.0
     for a, b in pairwise((0, *(np.flatnonzero(step < -least) + 1).tolist(), len(t))):
@@ -94,8 +111,14 @@ def check_shapes(**arrays: Array | None) -> None:
             continue
         assert reference is not None
         if values.ndim != 1 or len(values) != len(reference):
-            raise InputError(f"{name} has shape {values.shape}, {first} has {reference.shape}; all need (N,), the samples of one "
-                             "joint")
+            raise InputError(
+                f"{name} has shape {values.shape}, {first} has {reference.shape}; all need (N,), "
+                "the samples of one "
+                "joint"
+            )
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
-            raise InputError(f"{name} is not a finite number in row {row}; leave out this row, or split the log there")
+            raise InputError(
+                f"{name} is not a finite number in row {row}; leave out this row, or split the "
+                "log there"
+            )

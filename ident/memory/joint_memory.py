@@ -16,12 +16,13 @@ from stribeck.ident.memory.states.memories import Drive, Memory, memory_named
 from stribeck.ident.memory.states.path import Path
 from stribeck.ident.memory.states.stepping import advanced, dry_friction, state_count
 
-_NEAR = 1e-6            # of the presliding distance: least displacement for a slope
+_NEAR = 1e-6  # of the presliding distance: least displacement for a slope
 
 
 @dataclass(frozen=True)
 class JointMemory:
-    """Presliding of one joint: its dry friction follows the path instead of the sign of the velocity.
+    """Presliding of one joint: its dry friction follows the path instead of
+    the sign of the velocity.
 
     Attributes
     ----------
@@ -32,7 +33,8 @@ class JointMemory:
     distance : float
         Distance over which friction reverses [rad or m].
     held_out_rmse, static_rmse : float
-        Root mean square error of left-out blocks of the motion, with this memory and without memory [N·m or N].
+        Root mean square error of left-out blocks of the motion, with this memory and
+        without memory [N·m or N].
     distances : tuple of float
         Slip distances of the elements of maxwell-slip; empty for other memories.
     """
@@ -52,12 +54,18 @@ class JointMemory:
     @cached_property
     def values(self) -> dict[str, float]:
         """Values of the parameters."""
-        return {name: entry.value for name, entry in self.parameters.items() if entry.value is not None}
+        return {
+            name: entry.value for name, entry in self.parameters.items() if entry.value is not None
+        }
 
     def dry(self, path: Path, velocity: Array, level: Array) -> Array:
-        """Return the dry friction along a path, shape (M,); `level` is that of steady sliding, positive."""
+        """Return the dry friction along a path, shape (M,); `level` is that of
+        steady sliding, positive.
+        """
         none = np.zeros((0, len(level)))
-        return self.memory.answer(Drive(path, velocity, np.maximum(level, 1e-12), none), self.values)[0]
+        return self.memory.answer(
+            Drive(path, velocity, np.maximum(level, 1e-12), none), self.values
+        )[0]
 
 
 class MemoryState:
@@ -84,14 +92,15 @@ class MemoryState:
         """
         own, level = self._of, max(level, 1e-12)
         step, along = 0.0, level
-        if self._position == self._position:            # not nan, as before the first call
+        if self._position == self._position:  # not nan, as before the first call
             step, along = position - self._position, 0.5 * (level + self._level)
         self._position, self._level = position, level
         self._states = advanced(own.memory, own.values, self._states, step, along)
         return dry_friction(own.memory, own.values, self._states, velocity, level)
 
-
-    def ahead(self, position: float, velocity: float, level: float, dt: float) -> tuple[float, float]:
+    def ahead(
+        self, position: float, velocity: float, level: float, dt: float
+    ) -> tuple[float, float]:
         """Move to a position, and return what an implicit integrator needs for the next step.
 
         Parameters
@@ -112,11 +121,17 @@ class MemoryState:
         least = _NEAR * self._of.distance / dt
         rate = copysign(max(abs(velocity), least), velocity)
         after = advanced(self._of.memory, self._of.values, self._states, rate * dt, self._level)
-        return here, max(0.0, (dry_friction(self._of.memory, self._of.values, after, rate, self._level) - here) / rate)
+        return here, max(
+            0.0,
+            (dry_friction(self._of.memory, self._of.values, after, rate, self._level) - here)
+            / rate,
+        )
 
 
 def dry_level(law: Law, values: Mapping[str, Any], velocity: Array, load: Array | None) -> Array:
-    """Return the dry level of a law in steady sliding at velocities and loads, shape (N,), positive [N·m or N]."""
+    """Return the dry level of a law in steady sliding at velocities and loads, shape
+    (N,), positive [N·m or N].
+    """
     without = {name: 0.0 if name.startswith("viscous") else value for name, value in values.items()}
     xp = library_of(velocity)
     return law.torque(xp.clip(xp.abs(velocity), STILL, None), without, load)

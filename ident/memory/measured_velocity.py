@@ -1,4 +1,6 @@
-"""Check of a recorded velocity against the derivative of the position: sign, unit, and the lag of a slow filter."""
+"""Check of a recorded velocity against the derivative of the position: sign, unit, and
+the lag of a slow filter.
+"""
 
 import numpy as np
 
@@ -6,14 +8,15 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.motion.low_pass import SETTLING, low_pass
 
-_SLOW = 10.0            # Hz; frequencies that are compared
-_ALIKE = 0.7, 1.4       # allowed velocity over derivative of the position
-_SHOWN = 0.8            # least correlation from which a factor counts
-_LATE = 1.5             # samples; a velocity that lags more is filtered
+_SLOW = 10.0  # Hz; frequencies that are compared
+_ALIKE = 0.7, 1.4  # allowed velocity over derivative of the position
+_SHOWN = 0.8  # least correlation from which a factor counts
+_LATE = 1.5  # samples; a velocity that lags more is filtered
 
 
 def filtered_velocity(t: Array, q: Array, dq: Array) -> bool:
-    """Return whether a recorded velocity lags the derivative of the position, or is none: the position tells more.
+    """Return whether a recorded velocity lags the derivative of the position, or is
+    none: the position tells more.
 
     Parameters
     ----------
@@ -23,7 +26,8 @@ def filtered_velocity(t: Array, q: Array, dq: Array) -> bool:
     Raises
     ------
     InputError
-        If the velocity is not the derivative of the position: another sign or unit, or zero while the joint moves.
+        If the velocity is not the derivative of the position: another sign or unit, or
+        zero while the joint moves.
     """
     dt = float(t[-1] - t[0]) / max(1, len(t) - 1)
     edge = int(np.ceil(SETTLING / _SLOW / dt))
@@ -38,6 +42,10 @@ def filtered_velocity(t: Array, q: Array, dq: Array) -> bool:
     factor, late = np.linalg.lstsq(np.column_stack((slope, -change)), told, rcond=None)[0].tolist()
     left = float(np.sqrt(np.mean((told - factor * slope + late * change) ** 2)))
     if float(np.ptp(dq)) == 0.0 or (not _ALIKE[0] <= factor <= _ALIKE[1] and left < _SHOWN * size):
-        raise InputError(f"velocity is {factor:.3g} times the derivative of the position; it must be {_ALIKE[0]:g} to "
-                         f"{_ALIKE[1]:g} times. Check its sign and unit, or leave it out: then the position is differentiated")
+        raise InputError(
+            f"velocity is {factor:.3g} times the derivative of the position; it must be "
+            f"{_ALIKE[0]:g} to "
+            f"{_ALIKE[1]:g} times. Check its sign and unit, or leave it out: then the position is "
+            "differentiated"
+        )
     return late / factor > _LATE * dt

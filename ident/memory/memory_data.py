@@ -1,4 +1,6 @@
-"""Samples of one joint for fitting friction with memory, and the levels of a friction law along them."""
+"""Samples of one joint for fitting friction with memory, and the levels of
+a friction law along them.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,8 +16,9 @@ from stribeck.ident.memory.states.path import Path
 DIFFERENCE = "viscous_difference"
 INERTIA = "inertia"
 GRAVITY = "gravity_sin", "gravity_cos"
-STILL = 1e-9           # least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]
-_SMALL = 1e-5           # relative step of derivatives by nonlinear parameters
+# least speed at which laws are evaluated, as they are zero at rest [rad/s or m/s]
+STILL = 1e-9
+_SMALL = 1e-5  # relative step of derivatives by nonlinear parameters
 
 
 @dataclass(frozen=True)
@@ -74,15 +77,29 @@ class MemoryData:
         """Time between samples [s]."""
         return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
 
-    def at(self, rows: np.ndarray, path: Path | None = None, used: np.ndarray | None = None) -> "MemoryData":
+    def at(
+        self, rows: np.ndarray, path: Path | None = None, used: np.ndarray | None = None
+    ) -> "MemoryData":
         """Return some samples, with their path if it is that of these samples only."""
+
         def own(columns: Mapping[str, Array]) -> dict[str, Array]:
             return {name: column[rows] for name, column in columns.items()}
 
-        return MemoryData(self.path if path is None else path, self.velocity[rows], self.torque[rows],
-                          None if self.load is None else self.load[rows], own(self.beside),
-                          self.used[rows] if used is None else used, self.prismatic, self.time[rows], self.position[rows],
-                          own(self.along), self.signal, self.waving, self.positive)
+        return MemoryData(
+            self.path if path is None else path,
+            self.velocity[rows],
+            self.torque[rows],
+            None if self.load is None else self.load[rows],
+            own(self.beside),
+            self.used[rows] if used is None else used,
+            self.prismatic,
+            self.time[rows],
+            self.position[rows],
+            own(self.along),
+            self.signal,
+            self.waving,
+            self.positive,
+        )
 
     @cached_property
     def speed(self) -> Array:
@@ -90,18 +107,27 @@ class MemoryData:
         return np.maximum(np.abs(self.velocity), STILL)
 
     def from_distance(self, distance: float) -> "MemoryData":
-        """Return the samples without those before each section's path is as long as a distance: their state is unknown."""
+        """Return the samples without those before each section's path is as long as a
+        distance: their state is unknown.
+        """
         travelled = np.cumsum(self.path.length)
         section = np.searchsorted(self.path.begins, np.arange(len(travelled)), side="right") - 1
         known = travelled - (travelled - self.path.length)[self.path.begins][section] > distance
         return replace(self, used=self.used & known)
 
     def thinned(self, most: int) -> "MemoryData":
-        """Return the samples, or every n-th of them with the same path if there are more than `most`."""
+        """Return the samples, or every n-th of them with the same path if
+        there are more than `most`.
+        """
         every = len(self.velocity) // most
         if every < 2:
             return self
-        rows = np.concatenate([np.arange(begin, end, every) for begin, end in pairwise((*self.path.begins, len(self.velocity)))])
+        rows = np.concatenate(
+            [
+                np.arange(begin, end, every)
+                for begin, end in pairwise((*self.path.begins, len(self.velocity)))
+            ]
+        )
         position = np.cumsum(self.path.step)[rows]
         step = np.diff(position, prepend=position[:1])
         begins = np.searchsorted(rows, self.path.begins)
@@ -149,20 +175,36 @@ class Levels:
         at = np.array([values[name] for name in names])
         by_dry, by_all = columns[dry], columns
         waves = np.stack(list(data.along.values())) if data.along else by_all[:0]
-        level, sign = at[dry] @ by_dry + np.array([values[name] for name in data.along]) @ waves, np.sign(data.velocity)
+        level, sign = (
+            at[dry] @ by_dry + np.array([values[name] for name in data.along]) @ waves,
+            np.sign(data.velocity),
+        )
         viscous = at[~dry] @ columns[~dry]
         dry_slopes, viscous_slopes = [], []
         for name in law.nonlinear:
             step = _SMALL * values[name]
-            change = [columns_of(data, law, {**values, name: values[name] + side})[1] for side in (step, -step)]
+            change = [
+                columns_of(data, law, {**values, name: values[name] + side})[1]
+                for side in (step, -step)
+            ]
             slope = (change[0] - change[1]) / (2.0 * step)
             dry_slopes.append(at[dry] @ slope[dry])
             viscous_slopes.append(sign * (at[~dry] @ slope[~dry]))
-        return cls(level, np.stack([*(by_all * dry[:, None]), *dry_slopes, *waves]),
-                   sign * viscous, np.stack([*(sign * by_all * ~dry[:, None]), *viscous_slopes, *(0.0 * waves)]))
+        return cls(
+            level,
+            np.stack([*(by_all * dry[:, None]), *dry_slopes, *waves]),
+            sign * viscous,
+            np.stack([*(sign * by_all * ~dry[:, None]), *viscous_slopes, *(0.0 * waves)]),
+        )
 
 
-def columns_of(data: MemoryData, law: Law, values: Mapping[str, float]) -> tuple[tuple[str, ...], Array]:
-    """Return names and columns of the linear parameters of a law at positive speed, shape (p, M)."""
+def columns_of(
+    data: MemoryData, law: Law, values: Mapping[str, float]
+) -> tuple[tuple[str, ...], Array]:
+    """Return names and columns of the linear parameters of a law at
+    positive speed, shape (p, M).
+    """
     names = law.linear + (law.with_load if data.load is not None else ())
-    return names, law.columns(data.speed, data.load, {name: values[name] for name in law.nonlinear}).T
+    return names, law.columns(
+        data.speed, data.load, {name: values[name] for name in law.nonlinear}
+    ).T

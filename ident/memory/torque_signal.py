@@ -11,12 +11,15 @@ import numpy as np
 from stribeck.ident.arrays import Array
 
 DELAY, LAG = "delay", "lag"
-LIMITS = {DELAY: (0.0, 0.05), LAG: (0.0, 0.1)}        # s
-_LEAST = 1e-6           # s; a shorter lag is none
+LIMITS = {DELAY: (0.0, 0.05), LAG: (0.0, 0.1)}  # s
+_LEAST = 1e-6  # s; a shorter lag is none
 
 
-def as_reported(t: Array, begins: np.ndarray, values: Mapping[str, float], rows: Array) -> tuple[Array, Array]:
-    """Return signals as a drive reports them, and the derivatives of the first one by delay and lag.
+def as_reported(
+    t: Array, begins: np.ndarray, values: Mapping[str, float], rows: Array
+) -> tuple[Array, Array]:
+    """Return signals as a drive reports them, and the derivatives of the
+    first one by delay and lag.
 
     Parameters
     ----------
@@ -35,7 +38,10 @@ def as_reported(t: Array, begins: np.ndarray, values: Mapping[str, float], rows:
     slopes : ndarray, shape (1 or 2, M)
         Derivatives of the first signal, in the order delay, lag, as far as they are in `values`.
     """
-    out, slopes = np.empty_like(rows), np.zeros((len([key for key in (DELAY, LAG) if key in values]), len(t)))
+    out, slopes = (
+        np.empty_like(rows),
+        np.zeros((len([key for key in (DELAY, LAG) if key in values]), len(t))),
+    )
     for a, b in pairwise((*begins.tolist(), len(t))):
         own = rows[:, a:b]
         dt = float(t[b - 1] - t[a]) / max(1, b - a - 1) or 1.0
@@ -51,22 +57,37 @@ def as_reported(t: Array, begins: np.ndarray, values: Mapping[str, float], rows:
 
 
 def _delayed(rows: Array, samples: float) -> Array:
-    """Return rows that are late by a number of samples, with linear interpolation; the ends repeat."""
+    """Return rows that are late by a number of samples, with linear
+    interpolation; the ends repeat.
+    """
     whole = int(np.floor(samples))
     at, part = np.arange(rows.shape[1]) - whole, samples - whole
     last = rows.shape[1] - 1
-    return np.asarray((1.0 - part) * rows[:, np.clip(at, 0, last)] + part * rows[:, np.clip(at - 1, 0, last)])
+    return np.asarray(
+        (1.0 - part) * rows[:, np.clip(at, 0, last)] + part * rows[:, np.clip(at - 1, 0, last)]
+    )
 
 
 def _lagged(rows: Array, dt: float, constant: float) -> tuple[Array, Array]:
-    """Return rows behind a filter of first order, which begins settled, and the derivative of the first one."""
+    """Return rows behind a filter of first order, which begins settled, and the
+    derivative of the first one.
+    """
     from scipy.signal import lfilter  # loads slowly
 
     kept = float(np.exp(-dt / constant))
-    now = 1.0 - (1.0 - kept) * constant / dt            # exact for straight lines between the samples
+    # exact for straight lines between the samples
+    now = 1.0 - (1.0 - kept) * constant / dt
 
     def filtered(values: Array) -> Array:
-        return np.asarray(lfilter([now, 1.0 - kept - now], [1.0, -kept], values, axis=1, zi=(1.0 - now) * values[:, :1])[0])
+        return np.asarray(
+            lfilter(
+                [now, 1.0 - kept - now],
+                [1.0, -kept],
+                values,
+                axis=1,
+                zi=(1.0 - now) * values[:, :1],
+            )[0]
+        )
 
     out = filtered(rows)
     change = (out[:1] - rows[:1]) / constant

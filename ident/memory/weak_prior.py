@@ -1,12 +1,14 @@
 r"""Weak prior for coefficients of sines and cosines of the position: gravity, and waves of torque.
 
-Over a small range of positions, an offset and a gravity many times too large nearly cancel each other, and their sum is wrong
-beyond the range. So such a coefficient x is taken to be of the size of the torque: to the squares of the residuals r adds
+Over a small range of positions, an offset and a gravity many times too large nearly cancel each
+other, and their sum is wrong beyond the range. So such a coefficient x is taken to be of the size
+of the torque: to the squares of the residuals r adds
 
 .. math:: \kappa \frac{\overline{r^2}}{\overline{\tau^2}} x^2 .
 
-Residuals are correlated over time. The factor :math:`\kappa` is the variance of the coefficient between blocks of the motion over
-the variance that independent residuals would give it, so the prior has the weight of one measurement with the torque's deviation.
+Residuals are correlated over time. The factor :math:`\kappa` is the variance of the coefficient
+between blocks of the motion over the variance that independent residuals would give it, so the
+prior has the weight of one measurement with the torque's deviation.
 """
 
 import numpy as np
@@ -14,12 +16,21 @@ import numpy as np
 from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.fit.cluster_covariance import cluster_covariance
 
-_TRIFLE = 0.02          # rms change of the prediction by the prior, relative to the residuals, up to which it is left out
-_RIDGE = 1e-10          # on the scaled normal equations
+# rms change of the prediction by the prior, relative to the residuals, up to which it is left out
+_TRIFLE = 0.02
+_RIDGE = 1e-10  # on the scaled normal equations
 
 
-def weak_prior(jacobian: Array, residual: Array, group: Groups, values: Array, waving: np.ndarray, torque: float) -> Array:
-    """Return the factors of the squares of the coefficients, shape (p,); zeros if they hardly change the prediction.
+def weak_prior(
+    jacobian: Array,
+    residual: Array,
+    group: Groups,
+    values: Array,
+    waving: np.ndarray,
+    torque: float,
+) -> Array:
+    """Return the factors of the squares of the coefficients, shape (p,); zeros if they
+    hardly change the prediction.
 
     Parameters
     ----------

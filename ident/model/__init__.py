@@ -1,4 +1,5 @@
-"""The rigid-body model: mechanism, recursion over its links, dynamics, joint loads and elastic joints.
+"""The rigid-body model: mechanism, recursion over its links, dynamics, joint
+loads and elastic joints.
 
 Imports from: `ident`.
 """

@@ -1,4 +1,6 @@
-"""Optional parts of joints: bearing, spring, friction, joints of several axes, cut joints, followers."""
+"""Optional parts of joints: bearing, spring, friction, joints of several
+axes, cut joints, followers.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,7 +80,8 @@ class JointFriction:
 
 @dataclass(frozen=True)
 class Ball:
-    """Spherical or universal joint: coincident revolute joints with one common friction moment (P4, Eqs. 3-5).
+    """Spherical or universal joint: coincident revolute joints with one common
+    friction moment (P4, Eqs. 3-5).
 
     Attributes
     ----------
@@ -99,7 +102,8 @@ class Ball:
 class Closure:
     """A cut joint of a loop: a point on link a and a point on link b coincide (P0, section 2.4).
 
-    Pins and rigid closures have no friction. Put a hinge with friction into the tree, and cut the loop at another joint.
+    Pins and rigid closures have no friction. Put a hinge with friction into the tree, and cut
+    the loop at another joint.
 
     Attributes
     ----------
@@ -110,7 +114,8 @@ class Closure:
     links : tuple of int
         Joints that carry links a and b; -1 is the ground.
     points : ndarray, shape (2, 3)
-        Point on a and point on b, each from the joint origin of its link, in base axes at q = 0 [m].
+        Point on a and point on b, each from the joint origin of its link,
+        in base axes at q = 0 [m].
     axis : ndarray, shape (3,)
         Axis of a pin, fixed to a and to b, in base axes at q = 0.
     friction_arm : float
@@ -126,7 +131,9 @@ class Closure:
 
     @cached_property
     def across(self) -> Array:
-        """Directions, fixed to link a, about which the closure prevents rotation, shape (0, 2 or 3; 3)."""
+        """Directions, fixed to link a, about which the closure prevents
+        rotation, shape (0, 2 or 3; 3).
+        """
         if self.kind == "spherical":
             return np.zeros((0, 3))
         if self.kind == "rigid":
@@ -138,7 +145,8 @@ class Closure:
 
 @dataclass(frozen=True)
 class Follower:
-    """A joint with its link that a transmission couples to a leader: q = ratio q_leader + shift (URDF ``mimic``).
+    """A joint with its link that a transmission couples to a leader: q = ratio q_leader
+    + shift (URDF ``mimic``).
 
     A follower has no drive and no column in arrays of joint values. The leader's drive moves it.
 
@@ -147,11 +155,13 @@ class Follower:
     name : str
         Name of the joint.
     leader : int
-        Index of the joint that the follower follows; -1 for a follower that is held at `shift` (its ratio is 0).
+        Index of the joint that the follower follows; -1 for a follower that is held at
+        `shift` (its ratio is 0).
     ratio, shift : float
         Follower travel per leader travel, and follower position at leader position zero [rad or m].
     parent : int
-        Index of the joint that carries the follower: -1 is the ground, indices from n on are followers.
+        Index of the joint that carries the follower: -1 is the ground,
+        indices from n on are followers.
     prismatic, axis, origin, mass, com, inertia
         As in `Mechanism`, for this joint.
     """

@@ -8,7 +8,8 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 
 LOADS = ("torque", "bending", "radial", "axial", "normal")
-LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")     # every load is a weighted sum of these parts
+# every load is a weighted sum of these parts
+LOAD_PARTS = ("torque", "bending", "radial", "axial", "twist")
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class JointLoads:
     Attributes
     ----------
     torque : ndarray, shape (N, n)
-        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor inertia. If motors move several
-        joints, this is the torque of the joint's own motor.
+        Transmitted torque ``|tau_rigid|`` (force, where prismatic), link side, without rotor
+        inertia. If motors move several joints, this is the torque of the joint's own motor.
     bending : ndarray, shape (N, n)
         ``|m - n(n.m)|`` [N·m].
     radial, axial : ndarray, shape (N, n)
@@ -29,7 +30,8 @@ class JointLoads:
     tau : ndarray, shape (N, n)
         Signed rigid-body torque (force) of the drive [N·m or N].
     force, moment : ndarray, shape (N, n, 3)
-        Force [N], and moment about the joint origin [N·m], that the joint exerts on its subtree; base axes.
+        Force [N], and moment about the joint origin [N·m], that the joint exerts
+        on its subtree; base axes.
     """
 
     torque: Array

@@ -1,7 +1,9 @@
-r"""Joint loads: transmitted torque, bending moment, radial and axial force, and normal load (Eqs. 37-47).
+r"""Joint loads: transmitted torque, bending moment, radial and axial force, and
+normal load (Eqs. 37-47).
 
-Loads follow from the force f and the moment m about the joint origin that the parent link exerts on the subtree. All loads
-keep their values when time is reversed. They do not depend on friction in the tree.
+Loads follow from the force f and the moment m about the joint origin that the parent link
+exerts on the subtree. All loads keep their values when time is reversed. They do not
+depend on friction in the tree.
 """
 
 import numpy as np
@@ -18,29 +20,36 @@ from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import own_wrenches, refuse_closures
 
 
-def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
-                external: ArrayLike | None = None) -> JointLoads:
+def joint_loads(
+    mechanism: Mechanism,
+    q: ArrayLike,
+    dq: ArrayLike | None = None,
+    ddq: ArrayLike | None = None,
+    external: ArrayLike | None = None,
+) -> JointLoads:
     """Compute the loads of every joint at one sample or along a motion.
 
-    The loads of the driven joints of a closed chain include the cut-joint forces and the other joints' effect (`driven_joints`).
-    A follower (URDF ``mimic``) moves with its leader and loads every joint that carries it. The torque of the leader's drive
-    includes ratio times the follower's torque (virtual work).
+    The loads of the driven joints of a closed chain include the cut-joint forces and the other
+    joints' effect (`driven_joints`). A follower (URDF ``mimic``) moves with its leader and loads
+    every joint that carries it. The torque of the leader's drive includes ratio times the
+    follower's torque (virtual work).
 
     Parameters
     ----------
     mechanism : Mechanism
         The rigid-body model.
     q, dq, ddq : array_like, shape (n,) or (N, n)
-        Joint positions, velocities, accelerations [rad or m, and per s, s²]; the last two default to zero.
+        Joint positions, velocities, accelerations [rad or m, and per s, s²]; the
+        last two default to zero.
     external : array_like, shape (n + k, 6) or (N, n + k, 6), optional
-        External force, and moment about the joint origin, on each link in base axes [N, N·m]: the links of the n joints, then
-        the links of the k followers.
+        External force, and moment about the joint origin, on each link in base axes [N, N·m]: the
+        links of the n joints, then the links of the k followers.
 
     Returns
     -------
     JointLoads
-        Transmitted torque, bending, radial, axial and normal load, and the wrenches from which the loads follow. If q has
-        shape (n,), the arrays have no axis N.
+        Transmitted torque, bending, radial, axial and normal load, and the wrenches from which the
+        loads follow. If q has shape (n,), the arrays have no axis N.
 
     Raises
     ------
@@ -60,7 +69,10 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     array([ 0. , 32.8, 14.8,  0.1,  1.7,  0. ])
     """
     if np.ndim(q) == 1:
-        one = [None if values is None else np.asarray(values, dtype=float)[None] for values in (dq, ddq, external)]
+        one = [
+            None if values is None else np.asarray(values, dtype=float)[None]
+            for values in (dq, ddq, external)
+        ]
         return joint_loads(mechanism, np.asarray(q, dtype=float)[None], *one).at(0)
     if mechanism.chain is not None:
         return mechanism.chain.loads(mechanism, q, dq, ddq, external)
@@ -79,16 +91,31 @@ def joint_loads(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     normal = np.full_like(tau, np.nan)
     for j, bearing in enumerate(mechanism.bearings):
         if bearing is not None:
-            normal[j] = normal_load(bearing, bool(mechanism.prismatic[j]), bending=bending[j], radial=radial[j],
-                                    axial=np.abs(axial[j]), twist=np.abs(twist[j]))
+            normal[j] = normal_load(
+                bearing,
+                bool(mechanism.prismatic[j]),
+                bending=bending[j],
+                radial=radial[j],
+                axial=np.abs(axial[j]),
+                twist=np.abs(twist[j]),
+            )
     coupled = mechanism.transmission
     transmitted = np.abs(tau.T if coupled is None else coupled.torque_of_motors(tau.T))
-    return JointLoads(transmitted, bending[:joints].T, radial[:joints].T, np.abs(axial[:joints]).T, normal.T, tau.T,
-                      force[:joints].transpose(2, 0, 1), moment[:joints].transpose(2, 0, 1))
+    return JointLoads(
+        transmitted,
+        bending[:joints].T,
+        radial[:joints].T,
+        np.abs(axial[:joints]).T,
+        normal.T,
+        tau.T,
+        force[:joints].transpose(2, 0, 1),
+        moment[:joints].transpose(2, 0, 1),
+    )
 
 
-def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array, axial: Array,
-                twist: Array) -> Array:
+def normal_load(
+    bearing: Bearing, prismatic: bool, bending: Array, radial: Array, axial: Array, twist: Array
+) -> Array:
     r"""Scalar load that presses the rubbing surfaces together (Eq. 47).
 
     .. math:: N = (\tau_r / R_b + f_r) R_p + f_m R_n \quad\text{(revolute)}, \qquad
@@ -110,11 +137,14 @@ def normal_load(bearing: Bearing, prismatic: bool, bending: Array, radial: Array
     """
     if prismatic:
         return bending / bearing.bending_arm + radial + twist / bearing.friction_arm
-    return (bending / bearing.bending_arm + radial) * bearing.pin_radius + axial * bearing.friction_arm
+    return (
+        bending / bearing.bending_arm + radial
+    ) * bearing.pin_radius + axial * bearing.friction_arm
 
 
 def load_weights(load: str, bearing: Bearing | None, prismatic: bool) -> Array:
-    """Return the weight of each of `LOAD_PARTS` in a load, shape (5,); nan for a normal load with unknown bearing.
+    """Return the weight of each of `LOAD_PARTS` in a load, shape (5,); nan for a normal
+    load with unknown bearing.
 
     All weights are zero for "none" and for "components", because neither is a single load.
     """
@@ -126,10 +156,14 @@ def load_weights(load: str, bearing: Bearing | None, prismatic: bool) -> Array:
         return np.array([float(part == load) for part in LOAD_PARTS])
     if bearing is None:
         return np.full(len(LOAD_PARTS), np.nan)
-    one = np.eye(len(LOAD_PARTS))[1:]                                          # Eq. 47 is linear
-    return np.asarray(normal_load(bearing, prismatic, **dict(zip(LOAD_PARTS[1:], one, strict=True))))
+    one = np.eye(len(LOAD_PARTS))[1:]  # Eq. 47 is linear
+    return np.asarray(
+        normal_load(bearing, prismatic, **dict(zip(LOAD_PARTS[1:], one, strict=True)))
+    )
 
 
 def _across(vector: Array) -> Array:
-    """Return the length of the part normal to the joint axis; this axis is the third of the joint's own axes (Eqs. 43-46)."""
+    """Return the length of the part normal to the joint axis; this axis is the third of the
+    joint's own axes (Eqs. 43-46).
+    """
     return np.asarray(np.sqrt(vector[0] ** 2 + vector[1] ** 2))

@@ -1,4 +1,6 @@
-"""The rigid-body model in natural coordinates: a tree of revolute and prismatic joints, closed by cut joints."""
+"""The rigid-body model in natural coordinates: a tree of revolute and prismatic
+joints, closed by cut joints.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,24 +43,42 @@ class PassiveJoints:
 
 
 class Chain(Protocol):
-    """Functions of a closed chain for its driven joints (`driven.driven_joints`); gravity and bearings come from `driven`."""
+    """Functions of a closed chain for its driven joints (`driven.driven_joints`); gravity and
+    bearings come from `driven`.
+    """
 
     @property
     def whole(self) -> "Mechanism":
         """The closed chain with all its joints."""
 
     def posture(self, driven: "Mechanism", q: ArrayLike) -> Array:
-        """Return the positions of all joints for given positions of the driven joints, shape (N, whole.n)."""
+        """Return the positions of all joints for given positions of the driven
+        joints, shape (N, whole.n).
+        """
 
-    def torque(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
-               external: ArrayLike | None) -> Array:
+    def torque(
+        self,
+        driven: "Mechanism",
+        q: ArrayLike,
+        dq: ArrayLike | None,
+        ddq: ArrayLike | None,
+        external: ArrayLike | None,
+    ) -> Array:
         """As `inverse_dynamics`; external forces act on the links of the whole chain."""
 
-    def loads(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
-              external: ArrayLike | None) -> JointLoads:
+    def loads(
+        self,
+        driven: "Mechanism",
+        q: ArrayLike,
+        dq: ArrayLike | None,
+        ddq: ArrayLike | None,
+        external: ArrayLike | None,
+    ) -> JointLoads:
         """As `joint_loads`; external forces act on the links of the whole chain."""
 
-    def regressor(self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> Array:
+    def regressor(
+        self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None
+    ) -> Array:
         """As `torque_regressor`, with columns for the parameters of all links of the chain."""
 
     @property
@@ -72,28 +92,34 @@ class Chain(Protocol):
         """Return the chain with other classes of joints without a drive."""
 
     def continued(self) -> "Chain":
-        """Return the chain in a mode that starts each search of postures from the previous postures if they are near.
+        """Return the chain in a mode that starts each search of postures from the previous
+        postures if they are near.
 
-        This mode is fast for searches over many motions that differ little. Its rounding errors differ from the default mode.
+        This mode is fast for searches over many motions that differ little. Its rounding errors
+        differ from the default mode.
         """
 
     def with_bodies(self, mass: Array, com: Array, inertia: Array) -> "Chain":
         """Return the chain with other masses, centres of mass and inertias of its links."""
 
     def condition(self, start: Array, target: Array) -> Array:
-        """Return the greatest condition number of the passive joints' Jacobian on straight paths start -> target, shape (K,).
+        """Return the greatest condition number of the passive joints' Jacobian on straight paths
+        start -> target, shape (K,).
 
-        Arrays `start` and `target` have shape (K, n). The result is infinite for a path that leads out of reach.
+        Arrays `start` and `target` have shape (K, n). The result is infinite for a
+        path that leads out of reach.
         """
 
     def farthest(self, q: Array) -> tuple[Array, Array]:
-        """Return the reachable fraction of the straight path from q = 0 to each posture, and the condition number at its end.
+        """Return the reachable fraction of the straight path from q = 0 to each posture, and the
+        condition number at its end.
 
         `q` has shape (N, n), both results have shape (N,).
         """
 
     def reach(self, driven: "Mechanism") -> Array:
-        """Return the range of each drive, down and up from zero, while the other drives stay at zero, shape (n, 2).
+        """Return the range of each drive, down and up from zero, while the other drives
+        stay at zero, shape (n, 2).
 
         The range is limited to one turn, or to 2 pi characteristic lengths.
         """
@@ -101,7 +127,8 @@ class Chain(Protocol):
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A tree of n joints, each carrying one link, and the closures that form loops in the tree (P0, section 2.1).
+    """A tree of n joints, each carrying one link, and the closures that form loops in
+    the tree (P0, section 2.1).
 
     At q = 0 all link frames are parallel to the base frame, so axes, origins, centres of mass and
     inertias are all written in base axes.
@@ -111,7 +138,8 @@ class Mechanism:
     name : str
         Name for messages.
     names : tuple of str
-        Joint names, parents before children. Arrays of joint values have their columns in this order.
+        Joint names, parents before children. Arrays of joint values have
+        their columns in this order.
     parent : tuple of int
         Index of the parent joint; -1 is the ground.
     prismatic : ndarray of bool, shape (n,)
@@ -141,22 +169,25 @@ class Mechanism:
     friction : mapping of int to JointFriction
         Friction of the joints for which the model's file states friction.
     rotors : ndarray, shape (n, n), or None
-        Rotor part of the mass matrix, from the model's file or the arm file [kg·m² or kg]. Driving torques and simulation
-        include the rotors. Functions of the links (`inverse_dynamics`, `joint_loads`, `mass_matrix`) do not.
+        Rotor part of the mass matrix, from the model's file or the arm file [kg·m² or kg]. Driving
+        torques and simulation include the rotors. Functions of the links (`inverse_dynamics`,
+        `joint_loads`, `mass_matrix`) do not.
     balls : tuple of Ball
         Spherical and universal joints of the tree.
     followers : tuple of Follower
-        Further joints, each moved by a leader. Torques, loads, mass matrix and accelerations include the followers.
-        Functions of every link (`joint_wrenches`, `kinematics`, `bodies`, closed chains) refuse followers; give them
-        `tree`, in which followers are independent joints.
+        Further joints, each moved by a leader. Torques, loads, mass matrix and accelerations
+        include the followers. Functions of every link (`joint_wrenches`, `kinematics`, `bodies`,
+        closed chains) refuse followers; give them `tree`, in which followers are independent
+        joints.
     transmission : Transmission, optional
         Coupling of motors and joints, if not every joint has its own motor.
     sharing : str
-        Rule for loads of an overconstrained chain that rigid bodies do not determine: "equal" shares them as if all joints were
-        equally stiff; with "unknown" they are nan.
+        Rule for loads of an overconstrained chain that rigid bodies do not determine: "equal"
+        shares them as if all joints were equally stiff; with "unknown" they are nan.
     chain : Chain or None
-        The closed chain, if this mechanism holds only its driven joints. Torques, loads, mass matrix and accelerations are
-        those of the whole chain. Functions of every link, or of a tree, refuse such a mechanism.
+        The closed chain, if this mechanism holds only its driven joints. Torques, loads, mass
+        matrix and accelerations are those of the whole chain. Functions of every link, or of a
+        tree, refuse such a mechanism.
 
     Examples
     --------
@@ -190,7 +221,9 @@ class Mechanism:
     sharing: Literal["unknown", "equal"] = "unknown"
 
     def __repr__(self) -> str:
-        return f"<Mechanism {self.name}: {self.n} joint{'s' * (self.n != 1)} {', '.join(self.names)}>"
+        return (
+            f"<Mechanism {self.name}: {self.n} joint{'s' * (self.n != 1)} {', '.join(self.names)}>"
+        )
 
     @property
     def n(self) -> int:
@@ -223,11 +256,15 @@ class Mechanism:
     @cached_property
     def links(self) -> tuple[LinkConstants, ...]:
         """Constants of every link in its own axes."""
-        return link_constants(self.parent, self.own_axes, self.origin, self.mass, self.com, self.inertia)
+        return link_constants(
+            self.parent, self.own_axes, self.origin, self.mass, self.com, self.inertia
+        )
 
     @cached_property
     def carries(self) -> NDArray[np.bool_]:
-        """True at [k, j] if joint k carries the link of joint j; every joint carries its own link, shape (n, n)."""
+        """True at [k, j] if joint k carries the link of joint j; every joint carries
+        its own link, shape (n, n).
+        """
         carries = np.eye(self.n, dtype=bool)
         for j, parent in enumerate(self.parent):
             if parent >= 0:
@@ -241,19 +278,34 @@ class Mechanism:
 
     @cached_property
     def link_tree(self) -> "Mechanism":
-        """Tree of all links that affect the torques: includes the links of followers, or all links of the closed chain."""
+        """Tree of all links that affect the torques: includes the links of followers, or all
+        links of the closed chain.
+        """
         return self.tree if self.chain is None else replace(self.chain.whole, closures=())
 
     @cached_property
     def tree(self) -> "Mechanism":
-        """The same mechanism with its followers as independent joints, in columns behind its own joints."""
+        """The same mechanism with its followers as independent joints, in
+        columns behind its own joints.
+        """
         if not self.followers:
             return self
         added: dict[str, Any] = {
-            key: np.concatenate([getattr(self, key), [getattr(follower, key) for follower in self.followers]])
-            for key in ("prismatic", "axis", "origin", "mass", "com", "inertia")}
-        return replace(self, names=self.names + tuple(follower.name for follower in self.followers),
-                       parent=self.parent + tuple(follower.parent for follower in self.followers),
-                       position=np.vstack([self.position, np.tile([-np.inf, np.inf], (len(self.followers), 1))]),
-                       rotors=None if self.rotors is None else np.pad(self.rotors, (0, len(self.followers))),
-                       bearings=self.bearings + (None,) * len(self.followers), followers=(), transmission=None, **added)
+            key: np.concatenate(
+                [getattr(self, key), [getattr(follower, key) for follower in self.followers]]
+            )
+            for key in ("prismatic", "axis", "origin", "mass", "com", "inertia")
+        }
+        return replace(
+            self,
+            names=self.names + tuple(follower.name for follower in self.followers),
+            parent=self.parent + tuple(follower.parent for follower in self.followers),
+            position=np.vstack(
+                [self.position, np.tile([-np.inf, np.inf], (len(self.followers), 1))]
+            ),
+            rotors=None if self.rotors is None else np.pad(self.rotors, (0, len(self.followers))),
+            bearings=self.bearings + (None,) * len(self.followers),
+            followers=(),
+            transmission=None,
+            **added,
+        )

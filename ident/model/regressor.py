@@ -1,13 +1,15 @@
-r"""Joint torques as a linear function of the links' inertial parameters: :math:`\tau = Y(q, \dot q, \ddot q)\, \theta`.
+r"""Joint torques as a linear function of the links' inertial parameters: :math:`\tau = Y(q,
+\dot q, \ddot q)\, \theta`.
 
-A link has mass m, first moment h and inertia I about its joint's origin. The origin accelerates by a (gravity subtracted). The
-link's motion then needs the force f and the moment n,
+A link has mass m, first moment h and inertia I about its joint's origin. The origin accelerates by
+a (gravity subtracted). The link's motion then needs the force f and the moment n,
 
 .. math:: f = m a + \dot\omega \times h + \omega \times (\omega \times h), \qquad
           n = h \times a + I \dot\omega + \omega \times I \omega
 
-A joint that carries the link moves it with the twist (v, u) for each unit of joint speed. By virtual work the joint supplies the
-torque v·f + u·n (P0, Eq. 22; Atkeson, An and Hollerbach, Int. J. Robotics Research 5 (1986) 101).
+A joint that carries the link moves it with the twist (v, u) for each unit of joint speed. By
+virtual work the joint supplies the torque v·f + u·n (P0, Eq. 22; Atkeson, An and Hollerbach, Int.
+J. Robotics Research 5 (1986) 101).
 """
 
 from dataclasses import replace
@@ -25,11 +27,12 @@ PER_LINK = len(INERTIAL)
 
 
 def inertial_parameters(mechanism: Mechanism) -> Array:
-    """Return the inertial parameters of all links, shape (10 n): for each link the ten parameters in the order of `INERTIAL`.
+    """Return the inertial parameters of all links, shape (10 n): for each link the ten parameters
+    in the order of `INERTIAL`.
 
-    Joint torques are linear in these parameters: mass [kg], first moment [kg·m] and inertia [kg·m²] about the joint's origin,
-    in link axes (natural coordinates). The links of followers come last. For the driven joints of a closed chain, the array
-    holds all links of the chain.
+    Joint torques are linear in these parameters: mass [kg], first moment [kg·m] and inertia [kg·m²]
+    about the joint's origin, in link axes (natural coordinates). The links of followers come last.
+    For the driven joints of a closed chain, the array holds all links of the chain.
     """
     tree = mechanism.link_tree
     h = tree.mass[:, None] * tree.com
@@ -41,11 +44,15 @@ def inertial_parameters(mechanism: Mechanism) -> Array:
 def of_bodies(mechanism: Mechanism) -> NDArray[np.bool_]:
     """Tell which inertial parameters belong to real bodies, shape (10 n,).
 
-    In a closed chain, links without mass and inertia are the inner links of joints of several axes, not bodies. In an open chain,
-    a link without mass is a body whose mass the file leaves out.
+    In a closed chain, links without mass and inertia are the inner links of joints of several axes,
+    not bodies. In an open chain, a link without mass is a body whose mass the file leaves out.
     """
     tree = mechanism.link_tree
-    bodies = np.ones(tree.n, dtype=bool) if mechanism.chain is None else (tree.mass > 0.0) | tree.inertia.any(axis=(1, 2))
+    bodies = (
+        np.ones(tree.n, dtype=bool)
+        if mechanism.chain is None
+        else (tree.mass > 0.0) | tree.inertia.any(axis=(1, 2))
+    )
     return np.repeat(bodies, PER_LINK)
 
 
@@ -54,7 +61,9 @@ def changed(mechanism: Mechanism, change: Array) -> Mechanism:
     tree = mechanism.link_tree
     theta = (inertial_parameters(tree) + change).reshape(-1, PER_LINK)
     mass = theta[:, 0]
-    com = np.divide(theta[:, 1:4], mass[:, None], out=np.zeros((len(mass), 3)), where=mass[:, None] > 0.0)
+    com = np.divide(
+        theta[:, 1:4], mass[:, None], out=np.zeros((len(mass), 3)), where=mass[:, None] > 0.0
+    )
     inertia, (rows, columns) = np.zeros((len(mass), 3, 3)), np.triu_indices(3)
     inertia[:, rows, columns] = inertia[:, columns, rows] = theta[:, 4:]
     inertia -= mass[:, None, None] * _steiner(com)
@@ -64,10 +73,14 @@ def changed(mechanism: Mechanism, change: Array) -> Mechanism:
 
 
 def _possible(inertia: Array, before: Array) -> Array:
-    """Return inertias about the centres of mass; a newly impossible inertia becomes the nearest inertia that a body can have."""
+    """Return inertias about the centres of mass; a newly impossible inertia becomes the nearest
+    inertia that a body can have.
+    """
     trace = np.einsum("jaa->j", inertia)[:, None, None] * np.eye(3) / 2.0
-    values, vectors = np.linalg.eigh(trace - inertia)                           # second moments
-    least = np.linalg.eigvalsh(np.einsum("jaa->j", before)[:, None, None] * np.eye(3) / 2.0 - before)[:, 0]
+    values, vectors = np.linalg.eigh(trace - inertia)  # second moments
+    least = np.linalg.eigvalsh(
+        np.einsum("jaa->j", before)[:, None, None] * np.eye(3) / 2.0 - before
+    )[:, 0]
     wrong = (values[:, 0] < 0.0) & (values[:, 0] < least)
     moments = (vectors * np.maximum(values, 0.0)[:, None]) @ vectors.transpose(0, 2, 1)
     nearest = np.einsum("jaa->j", moments)[:, None, None] * np.eye(3) - moments
@@ -75,37 +88,53 @@ def _possible(inertia: Array, before: Array) -> Array:
 
 
 def with_bodies(mechanism: Mechanism, mass: Array, com: Array, inertia: Array) -> Mechanism:
-    """Return the mechanism with new masses (n,), centres of mass (n, 3) and central inertias (n, 3, 3) of its `link_tree`."""
+    """Return the mechanism with new masses (n,), centres of mass (n, 3) and central inertias (n,
+    3, 3) of its `link_tree`.
+    """
     if mechanism.chain is not None:
         own = list(mechanism.chain.whole.active)
-        return replace(mechanism, mass=mass[own], com=com[own], inertia=inertia[own],
-                       chain=mechanism.chain.with_bodies(mass, com, inertia))
+        return replace(
+            mechanism,
+            mass=mass[own],
+            com=com[own],
+            inertia=inertia[own],
+            chain=mechanism.chain.with_bodies(mass, com, inertia),
+        )
     n = mechanism.n
-    followers = tuple(replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
-                      for k, one in enumerate(mechanism.followers))
+    followers = tuple(
+        replace(one, mass=float(mass[n + k]), com=com[n + k], inertia=inertia[n + k])
+        for k, one in enumerate(mechanism.followers)
+    )
     return replace(mechanism, mass=mass[:n], com=com[:n], inertia=inertia[:n], followers=followers)
 
 
 def inertial_names(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the parameter names, "joint.m" to "joint.Izz", where "joint" is the name of the joint that carries the link."""
+    """Return the parameter names, "joint.m" to "joint.Izz", where "joint" is the name of the
+    joint that carries the link.
+    """
     return tuple(f"{name}.{key}" for name in mechanism.link_tree.names for key in INERTIAL)
 
 
-def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None) -> Array:
-    """Compute the torque regressor Y: torque of every joint per unit of each inertial parameter, for a batch of samples.
+def torque_regressor(
+    mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None
+) -> Array:
+    """Compute the torque regressor Y: torque of every joint per unit of each inertial
+    parameter, for a batch of samples.
 
     Parameters
     ----------
     mechanism : Mechanism
         Axes, origins and gravity; its masses and inertias are not used.
     q, dq, ddq : array_like, shape (N, n)
-        Joint positions, velocities, accelerations [rad or m, and per s, s²]; the last two default to zero.
+        Joint positions, velocities, accelerations [rad or m, and per s, s²]; the
+        last two default to zero.
 
     Returns
     -------
     ndarray, shape (N, n, 10 n)
-        ``regressor @ inertial_parameters(mechanism)`` equals `inverse_dynamics`. The axis N is contiguous in memory. For the
-        driven joints of a closed chain, the columns cover all links of the chain.
+        ``regressor @ inertial_parameters(mechanism)`` equals `inverse_dynamics`. The axis
+        N is contiguous in memory. For the driven joints of a closed chain, the columns
+        cover all links of the chain.
 
     Raises
     ------
@@ -120,7 +149,9 @@ def torque_regressor(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = 
     tree, q, dq, ddq = with_followers(mechanism, q, dq, ddq)
     out = np.zeros((mechanism.n, PER_LINK * tree.n, len(q)))
     for rows in blocks(len(q)):
-        sweep = Sweep(tree, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows])
+        sweep = Sweep(
+            tree, q[rows], None if dq is None else dq[rows], None if ddq is None else ddq[rows]
+        )
         sweep.outwards()
         _write(mechanism, sweep, out[:, :, rows])
     return out.transpose(2, 0, 1)
@@ -135,7 +166,7 @@ def _write(mechanism: Mechanism, sweep: Sweep, out: Array) -> None:
         twists[j] = chain, twist
         own = slice(PER_LINK * j, PER_LINK * j + count)
         if not mechanism.followers and chain == list(range(len(chain))):
-            _columns(tree.own_axes[j], sweep.motion[j], sweep.moving, twist, out[:len(chain), own])
+            _columns(tree.own_axes[j], sweep.motion[j], sweep.moving, twist, out[: len(chain), own])
             continue
         columns = np.empty((len(chain), count, sweep.size))
         _columns(tree.own_axes[j], sweep.motion[j], sweep.moving, twist, columns)
@@ -147,8 +178,12 @@ def _write(mechanism: Mechanism, sweep: Sweep, out: Array) -> None:
                 out[follower.leader, own] += follower.ratio * columns[i]
 
 
-def _twists(sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]) -> tuple[list[int], Array]:
-    """Return the joints that move link j, and the link's twist (v of its origin, u) per joint speed, own axes, (3, 2, d, N)."""
+def _twists(
+    sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]
+) -> tuple[list[int], Array]:
+    """Return the joints that move link j, and the link's twist (v of its origin, u) per joint
+    speed, own axes, (3, 2, d, N).
+    """
     m, link, p = sweep.m, sweep.links[j], sweep.m.parent[j]
     own = np.zeros((3, 2, 1, sweep.size))
     own[2, 0 if m.prismatic[j] else 1] = 1.0
@@ -170,15 +205,17 @@ def _twists(sweep: Sweep, j: int, known: dict[int, tuple[list[int], Array]]) -> 
 
 
 def _columns(axes: Array, motion: Array, moving: bool, twist: Array, out: Array) -> None:
-    """Write the torque of each joint that moves a link, per parameter of the link, into `out`, shape (d, 10 or 4, N).
+    """Write the torque of each joint that moves a link, per parameter of the link, into
+    `out`, shape (d, 10 or 4, N).
 
     One call of einsum multiplies and adds in a single pass over the memory.
     """
     d, size = twist.shape[2:]
     vectors = [motion[:, (W, DW, A)] if moving else motion[:, :1], twist.reshape(3, -1, size)]
     turned = np.concatenate(vectors, axis=1)
-    turned = (axes @ turned.reshape(3, -1)).reshape(turned.shape)               # own axes -> link axes
-    a, v, u = turned[:, 2 if moving else 0], turned[:, -2 * d:-d], turned[:, -d:]
+    # own axes -> link axes
+    turned = (axes @ turned.reshape(3, -1)).reshape(turned.shape)
+    a, v, u = turned[:, 2 if moving else 0], turned[:, -2 * d : -d], turned[:, -d:]
     np.einsum("an,adn->dn", a, v, out=out[:, 0])
     if not moving:
         np.einsum("akn,adn->dkn", _cross_matrix(a), u, out=out[:, 1:4])
@@ -187,17 +224,31 @@ def _columns(axes: Array, motion: Array, moving: bool, twist: Array, out: Array)
     xx, yy, zz = w * w
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     both = np.concatenate((_carrying(dw, xx, yy, zz, xy, xz, yz), _cross_matrix(a)))
-    np.einsum("akn,adn->dkn", both, turned[:, -2 * d:].reshape(3, 2, d, size).swapaxes(0, 1).reshape(6, d, size), out=out[:, 1:4])
-    spins = np.array([      # moment per Ixx ... Izz
-        [dw[0], dw[1] - xz, dw[2] + xy, -yz, yy - zz, yz],
-        [xz, dw[0] + yz, zz - xx, dw[1], dw[2] - xy, -xz],
-        [-xy, xx - yy, dw[0] - yz, xy, dw[1] + xz, dw[2]]])
+    np.einsum(
+        "akn,adn->dkn",
+        both,
+        turned[:, -2 * d :].reshape(3, 2, d, size).swapaxes(0, 1).reshape(6, d, size),
+        out=out[:, 1:4],
+    )
+    spins = np.array(
+        [  # moment per Ixx ... Izz
+            [dw[0], dw[1] - xz, dw[2] + xy, -yz, yy - zz, yz],
+            [xz, dw[0] + yz, zz - xx, dw[1], dw[2] - xy, -xz],
+            [-xy, xx - yy, dw[0] - yz, xy, dw[1] + xz, dw[2]],
+        ]
+    )
     np.einsum("akn,adn->dkn", spins, u, out=out[:, 4:])
 
 
 def _carrying(dw: Array, xx: Array, yy: Array, zz: Array, xy: Array, xz: Array, yz: Array) -> Array:
     """``[dw]x + [w]x²``, shape (3, 3, N), from the products of the components of w."""
-    return np.array([[-yy - zz, xy - dw[2], xz + dw[1]], [xy + dw[2], -xx - zz, yz - dw[0]], [xz - dw[1], yz + dw[0], -xx - yy]])
+    return np.array(
+        [
+            [-yy - zz, xy - dw[2], xz + dw[1]],
+            [xy + dw[2], -xx - zz, yz - dw[0]],
+            [xz - dw[1], yz + dw[0], -xx - yy],
+        ]
+    )
 
 
 def _cross_matrix(a: Array) -> Array:
@@ -216,4 +267,6 @@ def _add_cross(out: Array, u: Array, r: Array) -> None:
 
 def _steiner(c: Array) -> Array:
     """``c.c 1 - c c'``, shape (n, 3, 3)."""
-    return np.asarray(np.sum(c**2, axis=1)[:, None, None] * np.eye(3) - c[:, :, None] * c[:, None, :])
+    return np.asarray(
+        np.sum(c**2, axis=1)[:, None, None] * np.eye(3) - c[:, :, None] * c[:, None, :]
+    )

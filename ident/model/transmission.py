@@ -1,10 +1,12 @@
-r"""Transmissions that couple motors and joints: relation of motor travel to joint travel, and of motor torque to joint torque.
+r"""Transmissions that couple motors and joints: relation of motor travel to joint travel, and of
+motor torque to joint torque.
 
 .. math:: \varphi = R\, q, \qquad \tau = R^T u
 
-Motor travel :math:`\varphi` and motor torque u are taken on the output side of each motor's own gear. R describes a wrist whose
-axis 6 is driven through the housing of axis 5, a differential or a parallelogram. A motor that moves its own joint only has a row
-of the unit matrix. The second equation follows from the first by virtual work.
+Motor travel :math:`\varphi` and motor torque u are taken on the output side of each motor's own
+gear. R describes a wrist whose axis 6 is driven through the housing of axis 5, a differential or a
+parallelogram. A motor that moves its own joint only has a row of the unit matrix. The second
+equation follows from the first by virtual work.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +18,17 @@ import numpy as np
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, unknown_name
 
-_STANDS = 0.05          # a motor stands still if its travel is below this fraction of the largest contribution of a joint
-_TIED = 0.01            # of a combination of rows that is zero: parts that are smaller do not count
-_SINGULAR = 1e8         # condition number of R from which motor positions do not determine joint positions
+# a motor stands still if its travel is below this fraction of the largest contribution of a joint
+_STANDS = 0.05
+_TIED = 0.01  # of a combination of rows that is zero: parts that are smaller do not count
+# condition number of R from which motor positions do not determine joint positions
+_SINGULAR = 1e8
 
 
 @dataclass(frozen=True)
 class Transmission:
-    """Motors and the joints that they move. Each motor has the name of the joint whose table in the arm file describes it.
+    """Motors and the joints that they move. Each motor has the name of the joint whose table in
+    the arm file describes it.
 
     Attributes
     ----------
@@ -37,13 +42,17 @@ class Transmission:
     ratios: Array
 
     @classmethod
-    def of_pairs(cls, names: Sequence[str], pairs: Mapping[str, Mapping[str, float]]) -> "Transmission":
-        """Return the transmission with the ratios motor -> joint -> ratio; the ratio of a motor's own joint defaults to 1.
+    def of_pairs(
+        cls, names: Sequence[str], pairs: Mapping[str, Mapping[str, float]]
+    ) -> "Transmission":
+        """Return the transmission with the ratios motor -> joint -> ratio; the ratio of a
+        motor's own joint defaults to 1.
 
         Raises
         ------
         InputError
-            If a name is not the name of a joint, or if motor positions do not determine joint positions.
+            If a name is not the name of a joint, or if motor positions do not
+            determine joint positions.
         """
         ratios = np.eye(len(names))
         for motor, row in pairs.items():
@@ -56,7 +65,8 @@ class Transmission:
 
     @classmethod
     def of_matrix(cls, names: Sequence[str], matrix: Sequence[Sequence[float]]) -> "Transmission":
-        """Return the transmission with the matrix R: one row for each motor, one column for each joint, in the model's order.
+        """Return the transmission with the matrix R: one row for each motor, one column for each
+        joint, in the model's order.
 
         Raises
         ------
@@ -65,9 +75,13 @@ class Transmission:
         """
         shape = [len(row) for row in matrix]
         if shape != [len(names)] * len(names):
-            raise InputError(f"the matrix has {len(shape)} rows with {shape} numbers; {len(names)} rows with {len(names)} "
-                             "numbers each are needed: one row for each motor, one column for each joint, in the order "
-                             f"{', '.join(names)}")
+            raise InputError(
+                f"the matrix has {len(shape)} rows with {shape} numbers; {len(names)} rows with "
+                f"{len(names)} "
+                "numbers each are needed: one row for each motor, one column for each joint, in "
+                "the order "
+                f"{', '.join(names)}"
+            )
         return cls(tuple(names), np.array(matrix, dtype=float)).checked()
 
     def checked(self) -> "Transmission":
@@ -81,16 +95,27 @@ class Transmission:
         left, values, _ = np.linalg.svd(self.ratios)
         if not values[-1] * _SINGULAR > values[0]:
             tied = [self.names[k] for k in np.flatnonzero(np.abs(left[:, -1]) > _TIED)]
-            fault = "are linearly dependent" if len(tied) > 1 else "are zero or tiny beside the others"
-            raise InputError("the motor positions do not determine the joint positions: the ratios of the motor of "
-                             f"{' and of '.join(tied)} {fault}; state for each motor how far it turns when each joint turns by 1")
+            fault = (
+                "are linearly dependent" if len(tied) > 1 else "are zero or tiny beside the others"
+            )
+            raise InputError(
+                "the motor positions do not determine the joint positions: the ratios of the "
+                "motor of "
+                f"{' and of '.join(tied)} {fault}; state for each motor how far it turns when "
+                "each joint turns by 1"
+            )
         return self
 
     @property
     def pairs(self) -> dict[str, dict[str, float]]:
         """Ratios motor -> joint -> ratio of the coupled motors, in the form of the arm file."""
-        return {self.names[k]: {self.names[j]: float(self.ratios[k, j]) for j in np.flatnonzero(self.ratios[k])}
-                for k in range(len(self.names)) if not np.array_equal(self.ratios[k], np.eye(len(self.names))[k])}
+        return {
+            self.names[k]: {
+                self.names[j]: float(self.ratios[k, j]) for j in np.flatnonzero(self.ratios[k])
+            }
+            for k in range(len(self.names))
+            if not np.array_equal(self.ratios[k], np.eye(len(self.names))[k])
+        }
 
     @property
     def shared(self) -> tuple[int, ...]:
@@ -102,7 +127,9 @@ class Transmission:
         return tuple(k for k in self.shared if self.ratios[k, joint] != 0.0)
 
     def standing(self, dq: Array, joint: int) -> str:
-        """Return the name of a motor shared by this joint that stands still at joint velocities dq, shape (n,); "" if none."""
+        """Return the name of a motor shared by this joint that stands still at joint velocities
+        dq, shape (n,); "" if none.
+        """
         for motor in self.motors_of(joint):
             parts = self.ratios[motor] * dq
             if abs(parts.sum()) < _STANDS * np.abs(parts).max():
@@ -110,11 +137,15 @@ class Transmission:
         return ""
 
     def of_motors(self, q: Array) -> Array:
-        """Return travel, velocity or acceleration of the motors for that of the joints, shape (..., n)."""
+        """Return travel, velocity or acceleration of the motors for that of
+        the joints, shape (..., n).
+        """
         return np.asarray(q @ self.ratios.T)
 
     def of_joints(self, travel: Array) -> Array:
-        """Return travel, velocity or acceleration of the joints for that of the motors, shape (..., n)."""
+        """Return travel, velocity or acceleration of the joints for that of
+        the motors, shape (..., n).
+        """
         return np.asarray(travel @ self._inverse.T)
 
     def torque_of_joints(self, torque: Array) -> Array:

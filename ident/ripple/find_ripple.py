@@ -1,4 +1,6 @@
-"""Ripple of one joint: orders that are known or found, their claims, and what the samples cannot tell."""
+"""Ripple of one joint: orders that are known or found, their claims, and
+what the samples cannot tell.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +17,14 @@ from stribeck.ident.ripple.passages import SAMPLED, Passage
 from stribeck.ident.ripple.thresholds import KNOWN_ORDER, SEARCHED_ORDER, half_width, threshold
 from stribeck.ident.ripple.wave import FOUND, KINDS, KNOWN, Wave
 
-_LEAST = 3              # passages in each direction that must measure an order
-_MOST_FOUND = 6         # orders that a search may add
-_SHADOW = 0.25          # part of the amplitude of a neighbour below which a searched order is not told from it
-_WORTH = 5.0            # standard errors in the periodogram from which an order is fitted
+_LEAST = 3  # passages in each direction that must measure an order
+_MOST_FOUND = 6  # orders that a search may add
+# part of the amplitude of a neighbour below which a searched order is not told from it
+_SHADOW = 0.25
+_WORTH = 5.0  # standard errors in the periodogram from which an order is fitted
 _MOST_ORDER = 5000.0
-_BOTH = 2.0             # degrees of freedom of a claim: both coefficients of all passages tell the error that noise leaves
+# degrees of freedom of a claim: both coefficients of all passages tell the error that noise leaves
+_BOTH = 2.0
 
 
 @dataclass(frozen=True)
@@ -45,9 +49,11 @@ class JointRipple:
     claimed: tuple[tuple[int, int], ...] = ()
 
     def torque(self, q: Array, dq: Array, period: float) -> Array:
-        """Return the claimed torque as the drive reports it, with the delay of its signal, shape (N,) [N·m or N].
+        """Return the claimed torque as the drive reports it, with the delay of its
+        signal, shape (N,) [N·m or N].
 
-        A wave is left out where it is passed so fast that the samples, `period` [s] apart, do not measure it.
+        A wave is left out where it is passed so fast that the samples, `period` [s]
+        apart, do not measure it.
         """
         out = np.zeros(len(q))
         if self.fit is None:
@@ -58,7 +64,9 @@ class JointRipple:
         return out
 
 
-def find_ripple(name: str, passages: Sequence[Passage], known: Sequence[float], unit: str, search: bool = True) -> JointRipple:
+def find_ripple(
+    name: str, passages: Sequence[Passage], known: Sequence[float], unit: str, search: bool = True
+) -> JointRipple:
     """Find the ripple of one joint.
 
     Parameters
@@ -82,11 +90,22 @@ def find_ripple(name: str, passages: Sequence[Passage], known: Sequence[float], 
         return JointRipple()
     why = {order: refusal(order, passages, _LEAST) for order in known}
     offered = [order for order, reason in why.items() if not reason]
-    refused = tuple(Finding(name, "ripple", f"{name}: ripple of {order:.6g} waves a turn is {reason}")
-                    for order, reason in why.items() if reason)
+    refused = tuple(
+        Finding(name, "ripple", f"{name}: ripple of {order:.6g} waves a turn is {reason}")
+        for order, reason in why.items()
+        if reason
+    )
     fit = fit_harmonics(passages, offered) if offered else None
-    orders = [] if fit is None else sorted({offered[k] for _, k in _claims(fit, np.zeros(len(offered), dtype=bool), 0.0)})
-    found, tests = _searched(passages, orders, [order for order in known if order >= LEAST_ORDER]) if search else ([], 1.0)
+    orders = (
+        []
+        if fit is None
+        else sorted({offered[k] for _, k in _claims(fit, np.zeros(len(offered), dtype=bool), 0.0)})
+    )
+    found, tests = (
+        _searched(passages, orders, [order for order in known if order >= LEAST_ORDER])
+        if search
+        else ([], 1.0)
+    )
     everything = [*orders, *found]
     if not everything:
         return JointRipple((), refused)
@@ -112,12 +131,18 @@ def _claims(fit: HarmonicFit, free: np.ndarray, tests: float) -> tuple[tuple[int
     known = 2.0 * float(np.count_nonzero(~free))
     for k in range(len(fit.orders)):
         freedom = _BOTH * float(fit.freedom[k])
-        least = threshold(freedom, tests, SEARCHED_ORDER) if free[k] else threshold(freedom, known, KNOWN_ORDER)
+        least = (
+            threshold(freedom, tests, SEARCHED_ORDER)
+            if free[k]
+            else threshold(freedom, known, KNOWN_ORDER)
+        )
         out += [(kind, k) for kind in (0, 1) if fit.errors_away(kind, k) > least]
     return tuple(out)
 
 
-def _searched(passages: Sequence[Passage], claimed: Sequence[float], known: Sequence[float]) -> tuple[list[float], float]:
+def _searched(
+    passages: Sequence[Passage], claimed: Sequence[float], known: Sequence[float]
+) -> tuple[list[float], float]:
     """Return further orders, one after the other, and the number of tests of the search."""
     found: list[float] = []
     shadowed: list[float] = []
@@ -129,15 +154,20 @@ def _searched(passages: Sequence[Passage], claimed: Sequence[float], known: Sequ
             fit = fit_harmonics(passages, orders, free)
             if fit is None:
                 break
-            found = [float(order) for order in fit.orders[len(claimed):]]
+            found = [float(order) for order in fit.orders[len(claimed) :]]
             every = [(kind, k) for kind in (0, 1) for k in range(len(orders))]
             torques = [one.fast(one.torque - fit.torque(one.q, one.dq, every)) for one in passages]
-        searched = search_orders(passages, torques, LEAST_ORDER, [*known, *claimed, *found, *shadowed], _MOST_ORDER)
+        searched = search_orders(
+            passages, torques, LEAST_ORDER, [*known, *claimed, *found, *shadowed], _MOST_ORDER
+        )
         if searched is None:
             break
         tests = searched.tests
         order, away = searched.greatest()
-        if away < _WORTH or (fit := _claimed_alone(passages, [*claimed, *found], order, searched)) is None:
+        if (
+            away < _WORTH
+            or (fit := _claimed_alone(passages, [*claimed, *found], order, searched)) is None
+        ):
             break
         if _in_shadow(fit, passages):
             shadowed.append(order)
@@ -146,24 +176,40 @@ def _searched(passages: Sequence[Passage], claimed: Sequence[float], known: Sequ
     return found, tests
 
 
-def _claimed_alone(passages: Sequence[Passage], before: Sequence[float], order: float, searched: Searched) -> HarmonicFit | None:
-    """Return the fit of one more order beside those before; None unless it exceeds its threshold, about where it was seen."""
+def _claimed_alone(
+    passages: Sequence[Passage], before: Sequence[float], order: float, searched: Searched
+) -> HarmonicFit | None:
+    """Return the fit of one more order beside those before; None unless it exceeds its
+    threshold, about where it was seen.
+    """
     free = np.array([False] * len(before) + [True])
     fit = fit_harmonics(passages, [*before, order], free)
-    told = fit is not None and abs(fit.orders[-1] - order) < searched.resolution and any(
-        k == len(before) for _, k in _claims(fit, free, searched.tests))
+    told = (
+        fit is not None
+        and abs(fit.orders[-1] - order) < searched.resolution
+        and any(k == len(before) for _, k in _claims(fit, free, searched.tests))
+    )
     return fit if told else None
 
 
 def _in_shadow(fit: HarmonicFit, passages: Sequence[Passage]) -> bool:
-    """Whether the last order is weak beside another one that most passages, being short, do not tell from it.
+    """Whether the last order is weak beside another one that most passages, being
+    short, do not tell from it.
 
-    Friction ripple differs from passage to passage, as friction does; what is left of it looks like weak neighbours.
+    Friction ripple differs from passage to passage, as friction does; what is left of it
+    looks like weak neighbours.
     """
     last = len(fit.orders) - 1
     size = [max(fit.amplitude(0, k), fit.amplitude(1, k)) for k in range(last + 1)]
-    told = 2.0 * np.pi / float(np.median([one.width for one in passages if one.resolves(float(fit.orders[last]))]))
-    return any(abs(fit.orders[k] - fit.orders[last]) < told and size[last] < _SHADOW * size[k] for k in range(last))
+    told = (
+        2.0
+        * np.pi
+        / float(np.median([one.width for one in passages if one.resolves(float(fit.orders[last]))]))
+    )
+    return any(
+        abs(fit.orders[k] - fit.orders[last]) < told and size[last] < _SHADOW * size[k]
+        for k in range(last)
+    )
 
 
 def _wave(fit: HarmonicFit, kind: int, k: int, found: bool, unit: str) -> Wave:
@@ -174,13 +220,35 @@ def _wave(fit: HarmonicFit, kind: int, k: int, found: bool, unit: str) -> Wave:
     turn = max(turn, float(fit.least[kind, k]) / size)
     phase = float(np.arctan2(cosine, sine))
     low, high = max(0.0, size - wide * error), size + wide * error
-    return Wave(float(fit.orders[k]), KINDS[kind], FOUND if found else KNOWN, size, error, low, high, phase,
-                phase - wide * turn, phase + wide * turn, unit, verdict(size, low, high))
+    return Wave(
+        float(fit.orders[k]),
+        KINDS[kind],
+        FOUND if found else KNOWN,
+        size,
+        error,
+        low,
+        high,
+        phase,
+        phase - wide * turn,
+        phase + wide * turn,
+        unit,
+        verdict(size, low, high),
+    )
 
 
 def _told(name: str, waves: Sequence[Wave]) -> tuple[Finding, ...]:
     """Return the claims in words."""
-    said = "; ".join(f"{wave.kind} {wave.amplitude:.3g} ± {(wave.high - wave.low) / 2.0:.2g} {wave.unit} with {wave.order:.6g} "
-                     f"waves a turn ({'known' if wave.origin == KNOWN else 'found in the samples'})" for wave in waves)
-    return (Finding(name, "ripple", f"{name}: torque ripples with position: {said}. It is taken out of the samples before "
-                                    "friction is fitted"),)
+    said = "; ".join(
+        f"{wave.kind} {wave.amplitude:.3g} ± {(wave.high - wave.low) / 2.0:.2g} {wave.unit} with "
+        f"{wave.order:.6g} "
+        f"waves a turn ({'known' if wave.origin == KNOWN else 'found in the samples'})"
+        for wave in waves
+    )
+    return (
+        Finding(
+            name,
+            "ripple",
+            f"{name}: torque ripples with position: {said}. It is taken out of the samples before "
+            "friction is fitted",
+        ),
+    )

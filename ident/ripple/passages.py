@@ -1,12 +1,15 @@
-r"""Passages: parts of a run in which a joint moves in one direction, with the torque that ripple may explain.
+r"""Passages: parts of a run in which a joint moves in one direction, with the
+torque that ripple may explain.
 
-The torque of a passage is the measured torque minus the rigid-body torque of the model. Ripple is fast over the position; what is
-slow is left to the passage: a polynomial of the position (level of friction, drift, errors of gravity), the model's torque and
-its absolute value (errors of the torque constant, friction that grows with the load), in general motion also functions of the
-speed (the friction law).
+The torque of a passage is the measured torque minus the rigid-body torque of the model. Ripple is
+fast over the position; what is slow is left to the passage: a polynomial of the position (level of
+friction, drift, errors of gravity), the model's torque and its absolute value (errors of the torque
+constant, friction that grows with the load), in general motion also functions of the speed (the
+friction law).
 
-While the velocity loop yields to ripple, the inertia :math:`J` takes a part of it. A wave of order k that is passed with speed v
-swings with :math:`\omega = k v`, so this part is :math:`J \omega^2` times the wave in the position (`sway`).
+While the velocity loop yields to ripple, the inertia :math:`J` takes a part of it. A wave of order
+k that is passed with speed v swings with :math:`\omega = k v`, so this part is :math:`J \omega^2`
+times the wave in the position (`sway`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,14 +28,17 @@ from stribeck.ident.log.strokes import Stroke
 from stribeck.ident.model.dynamics import mass_matrix
 from stribeck.ident.model.mechanism import Mechanism
 
-SAMPLED = 8.0           # least samples per wave of a passage that is fitted: a frequency well below half the sample rate
-ALIASED = 3.0           # samples per wave below which a wave is aliased, or nearly so
+# least samples per wave of a passage that is fitted: a frequency well below half the sample rate
+SAMPLED = 8.0
+ALIASED = 3.0  # samples per wave below which a wave is aliased, or nearly so
 _LEAST_SAMPLES = 32
-_WHOLE = 0.95           # a stroke over one motor turn loses its ends
-_SWAYS = 0.1            # rms sway over the length of a wave, times 2 pi, up to which its acceleration is that of one harmonic
-_SLOW = 0.02            # part of the greatest speed below which samples of one joint tell no ripple
-_PIECES = 4             # pieces of passages of one joint in each direction
-_FAST = 0.95            # quantile of the speed of general motion that counts as its speed
+_WHOLE = 0.95  # a stroke over one motor turn loses its ends
+# rms sway over the length of a wave, times 2 pi, up to which its acceleration
+# is that of one harmonic
+_SWAYS = 0.1
+_SLOW = 0.02  # part of the greatest speed below which samples of one joint tell no ripple
+_PIECES = 4  # pieces of passages of one joint in each direction
+_FAST = 0.95  # quantile of the speed of general motion that counts as its speed
 
 
 @dataclass(frozen=True)
@@ -79,10 +85,15 @@ class Passage:
 
     @cached_property
     def most(self) -> float:
-        """Greatest order with enough samples per wave, below the cut-off, and with waves that are long beside the sway."""
+        """Greatest order with enough samples per wave, below the cut-off, and with waves that
+        are long beside the sway.
+        """
         swing = float(np.sqrt(np.mean(self.fast(self.sway) ** 2)))
-        return min(2.0 * np.pi / (SAMPLED * self.speed * self.period), 2.0 * np.pi * self.cutoff / self.speed,
-                   _SWAYS / max(swing, 1e-300))
+        return min(
+            2.0 * np.pi / (SAMPLED * self.speed * self.period),
+            2.0 * np.pi * self.cutoff / self.speed,
+            _SWAYS / max(swing, 1e-300),
+        )
 
     @property
     def aliased(self) -> float:
@@ -111,19 +122,29 @@ class Passage:
 
 
 def degree(width: float) -> int:
-    """Degree of the polynomial that follows harmonics of a joint turn up to the fourth over a range of positions."""
+    """Degree of the polynomial that follows harmonics of a joint turn up to the fourth
+    over a range of positions.
+    """
     return 1 + int(2.0 * width + 0.5)
 
 
 def _polynomials(q: Array) -> Array:
     """Polynomials of the position, shape (N, d + 1)."""
     width = float(np.ptp(q))
-    return np.polynomial.legendre.legvander(2.0 * (q - q.min()) / max(width, 1e-300) - 1.0, degree(width))
+    return np.polynomial.legendre.legvander(
+        2.0 * (q - q.min()) / max(width, 1e-300) - 1.0, degree(width)
+    )
 
 
-def of_strokes(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], joint: int) -> list[Passage]:
+def of_strokes(
+    run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], joint: int
+) -> list[Passage]:
     """Return a passage for each stroke of a joint; the run has the signals q and tau."""
-    own = [stroke for stroke in strokes if stroke.joint == joint and stroke.rows.stop - stroke.rows.start >= _LEAST_SAMPLES]
+    own = [
+        stroke
+        for stroke in strokes
+        if stroke.joint == joint and stroke.rows.stop - stroke.rows.start >= _LEAST_SAMPLES
+    ]
     if not own:
         return []
     middle = np.array([stroke.at((stroke.low + stroke.high) / 2.0) for stroke in own])
@@ -132,10 +153,23 @@ def of_strokes(run: Run, mechanism: Mechanism, strokes: Sequence[Stroke], joint:
     for k, stroke in enumerate(own):
         t, q = run.t[stroke.rows], run.signals["q"][stroke.rows, joint]
         expected = rigid(np.full(len(q), k), q)
-        line = np.polynomial.polynomial.polyval(t - t[0], np.polynomial.polynomial.polyfit(t - t[0], q, 1))
+        line = np.polynomial.polynomial.polyval(
+            t - t[0], np.polynomial.polynomial.polyfit(t - t[0], q, 1)
+        )
         slow = np.column_stack([_polynomials(q), expected, np.abs(expected)])
-        out.append(Passage(q, np.full(len(q), stroke.direction * stroke.speed), run.signals["tau"][stroke.rows, joint] - expected,
-                           q - line, float(inertia[k]), slow, stroke.direction, stroke.speed, float(np.ptp(t)) / (len(t) - 1)))
+        out.append(
+            Passage(
+                q,
+                np.full(len(q), stroke.direction * stroke.speed),
+                run.signals["tau"][stroke.rows, joint] - expected,
+                q - line,
+                float(inertia[k]),
+                slow,
+                stroke.direction,
+                stroke.speed,
+                float(np.ptp(t)) / (len(t) - 1),
+            )
+        )
     return out
 
 
@@ -149,25 +183,38 @@ def of_motion(log: Log, name: str) -> list[Passage]:
     """
     motion = reduce_motion(log, name)
     sign = np.where(np.abs(motion.dq) >= motion.least, np.sign(motion.dq), 0.0)
-    cuts = np.flatnonzero((np.diff(sign) != 0.0) | (np.diff(motion.t) > 1.5 * log.dt) | (np.diff(motion.t) <= 0.0)) + 1
+    cuts = (
+        np.flatnonzero(
+            (np.diff(sign) != 0.0) | (np.diff(motion.t) > 1.5 * log.dt) | (np.diff(motion.t) <= 0.0)
+        )
+        + 1
+    )
     edges = np.concatenate(([0], cuts, [len(sign)]))
-    return [_moving(motion, slice(a, b), log) for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-            if sign[a] != 0.0 and b - a >= _LEAST_SAMPLES]
+    return [
+        _moving(motion, slice(a, b), log)
+        for a, b in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+        if sign[a] != 0.0 and b - a >= _LEAST_SAMPLES
+    ]
 
 
 def _moving(motion: Motion, rows: slice, log: Log) -> Passage:
     """Return one passage of general motion."""
     q, dq, ddq, rigid = (values[rows] for values in (motion.q, motion.dq, motion.ddq, motion.rigid))
-    return _between_reversals(q, dq, motion.tau[rows] - rigid, (rigid, np.abs(rigid), ddq), log.dt, log.cutoff / 2.0)
+    return _between_reversals(
+        q, dq, motion.tau[rows] - rigid, (rigid, np.abs(rigid), ddq), log.dt, log.cutoff / 2.0
+    )
 
 
-def of_samples(t: Array, q: Array, dq: Array, torque: Array, used: np.ndarray, begins: np.ndarray) -> list[Passage]:
+def of_samples(
+    t: Array, q: Array, dq: Array, torque: Array, used: np.ndarray, begins: np.ndarray
+) -> list[Passage]:
     """Return passages of the motion of one joint between reversals, wide ones in pieces.
 
     Parameters
     ----------
     t, q, dq, torque : ndarray, shape (N,)
-        Time, position, velocity, and torque without all that is known [s, rad or m, and per s, N·m or N].
+        Time, position, velocity, and torque without all that is known [s, rad
+        or m, and per s, N·m or N].
     used : ndarray of bool, shape (N,)
         Samples that count.
     begins : ndarray of int
@@ -177,22 +224,52 @@ def of_samples(t: Array, q: Array, dq: Array, torque: Array, used: np.ndarray, b
     cuts = np.union1d(np.flatnonzero(np.diff(sign) != 0.0) + 1, begins[begins > 0])
     edges = np.concatenate(([0], cuts, [len(sign)])).tolist()
     parts = [(a, b) for a, b in pairwise(edges) if b - a >= _LEAST_SAMPLES and sign[a] != 0.0]
-    travelled = [sum(abs(float(q[b - 1] - q[a])) for a, b in parts if sign[a] == way) for way in (-1.0, 1.0)]
-    return [_between_reversals(q[a:b], dq[a:b], torque[a:b], (np.gradient(dq[a:b]),), float(t[b - 1] - t[a]) / (b - a - 1))
-            for long in parts for a, b in _pieces(q, *long, min(travelled) / _PIECES) if b - a >= _LEAST_SAMPLES]
+    travelled = [
+        sum(abs(float(q[b - 1] - q[a])) for a, b in parts if sign[a] == way) for way in (-1.0, 1.0)
+    ]
+    return [
+        _between_reversals(
+            q[a:b],
+            dq[a:b],
+            torque[a:b],
+            (np.gradient(dq[a:b]),),
+            float(t[b - 1] - t[a]) / (b - a - 1),
+        )
+        for long in parts
+        for a, b in _pieces(q, *long, min(travelled) / _PIECES)
+        if b - a >= _LEAST_SAMPLES
+    ]
 
 
 def _pieces(q: Array, a: int, b: int, width: float) -> Iterable[tuple[int, int]]:
-    """Cut samples that move one way where they are wider than `width`: few reversals shall not leave few passages."""
+    """Cut samples that move one way where they are wider than `width`: few reversals
+    shall not leave few passages.
+    """
     count = max(1, round(abs(float(q[b - 1] - q[a])) / width)) if width > 0.0 else 1
     marks = np.abs(q[a:b] - q[a]) / max(abs(float(q[b - 1] - q[a])), 1e-300) * count
     return pairwise([a, *(a + np.searchsorted(marks, np.arange(1, count))).tolist(), b])
 
 
-def _between_reversals(q: Array, dq: Array, torque: Array, further: tuple[Array, ...], period: float,
-                       cutoff: float = np.inf) -> Passage:
+def _between_reversals(
+    q: Array,
+    dq: Array,
+    torque: Array,
+    further: tuple[Array, ...],
+    period: float,
+    cutoff: float = np.inf,
+) -> Passage:
     """Return one passage of general motion, of which some further slow columns are known."""
     pace = np.abs(dq) / np.abs(dq).max()
     slow = np.column_stack([_polynomials(q), pace, pace**2, np.log(pace), *further])
-    return Passage(q, dq, torque, np.zeros(len(q)), 0.0, slow, int(np.sign(dq[0])), float(np.quantile(np.abs(dq), _FAST)), period,
-                   cutoff)
+    return Passage(
+        q,
+        dq,
+        torque,
+        np.zeros(len(q)),
+        0.0,
+        slow,
+        int(np.sign(dq[0])),
+        float(np.quantile(np.abs(dq), _FAST)),
+        period,
+        cutoff,
+    )

@@ -3,14 +3,18 @@
 import numpy as np
 from scipy.special import stdtrit
 
-KNOWN_ORDER, SEARCHED_ORDER = 5.5, 7.0      # least standard errors of a claim: of an order that is known, or searched
-CHANCE = 2e-3           # probability that a joint without ripple gets a claim: six joints stay below 2 %
+# least standard errors of a claim: of an order that is known, or searched
+KNOWN_ORDER, SEARCHED_ORDER = 5.5, 7.0
+# probability that a joint without ripple gets a claim: six joints stay below 2 %
+CHANCE = 2e-3
 
 
 def threshold(freedom: float, tests: float, least: float) -> float:
-    r"""Return the standard errors of an amplitude that noise exceeds with a probability of `CHANCE` in one of many tests.
+    r"""Return the standard errors of an amplitude that noise exceeds with a probability of
+    `CHANCE` in one of many tests.
 
-    The amplitude of two coefficients over the standard error of one has, with :math:`\nu` degrees of freedom,
+    The amplitude of two coefficients over the standard error of one has, with
+    :math:`\nu` degrees of freedom,
 
     .. math:: P(x > z) = (1 + z^2 / \nu)^{-\nu / 2}
 

@@ -1,10 +1,11 @@
-r"""A wave of torque over the position of a joint: the result of the estimation, and the torque that follows from it.
+r"""A wave of torque over the position of a joint: the result of the estimation, and the
+torque that follows from it.
 
 .. math:: \tau_r(q, \dot q) = \sum_i A_i \sin(k_i q + \varphi_i)\, s_i, \qquad
           s_i = 1 \text{ (cogging)}, \quad \operatorname{sgn}(\dot q) \text{ (friction ripple)}
 
-Cogging is the same torque at a position in both directions, so it gives back what it takes: it does not dissipate. Friction
-ripple changes its sign with the direction.
+Cogging is the same torque at a position in both directions, so it gives back what it takes: it does
+not dissipate. Friction ripple changes its sign with the direction.
 """
 
 from collections.abc import Sequence
@@ -15,8 +16,8 @@ from stribeck.ident.laws.parameter import Parameter
 
 COGGING, FRICTION = "cogging", "friction"
 KINDS = COGGING, FRICTION
-_ALIKE = 0.01           # relative difference of orders that count as equal in two calibrations
-KNOWN, FOUND = "known", "found"      # whether the arm file gives the order, or the samples
+_ALIKE = 0.01  # relative difference of orders that count as equal in two calibrations
+KNOWN, FOUND = "known", "found"  # whether the arm file gives the order, or the samples
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Wave:
     order : float
         Waves per turn of the joint; for a slide, waves per 2 pi m.
     kind : str
-        "cogging" (same torque in both directions) or "friction" (changes its sign with the direction).
+        "cogging" (same torque in both directions) or "friction" (changes its
+        sign with the direction).
     origin : str
         "known": the arm file gives the order; "found": the samples show it.
     amplitude, std_error, low, high : float
@@ -62,10 +64,14 @@ class Wave:
     @property
     def parameter(self) -> Parameter:
         """The amplitude with its interval."""
-        return Parameter(self.amplitude, self.std_error, self.low, self.high, self.unit, self.verdict)
+        return Parameter(
+            self.amplitude, self.std_error, self.low, self.high, self.unit, self.verdict
+        )
 
     def same(self, other: "Wave") -> bool:
-        """Whether another wave has the same kind and, within the resolution of a search, the same order."""
+        """Whether another wave has the same kind and, within the resolution of
+        a search, the same order.
+        """
         return self.kind == other.kind and abs(self.order - other.order) < _ALIKE * self.order
 
     def torque(self, q: Numbers, dq: Numbers) -> Array:
@@ -76,5 +82,7 @@ class Wave:
 
 
 def ripple_torque(waves: Sequence[Wave], q: Numbers, dq: Numbers) -> Array:
-    """Return the torque of all waves of a joint at positions and velocities, shape (N,) [N·m or N]."""
+    """Return the torque of all waves of a joint at positions and
+    velocities, shape (N,) [N·m or N].
+    """
     return sum((wave.torque(q, dq) for wave in waves), 0.0 * floats(q))

@@ -1,4 +1,6 @@
-"""Fit of a servo-driven joint: least squares of the equation of motion as a start, then of simulated motion."""
+"""Fit of a servo-driven joint: least squares of the equation of motion as a start,
+then of simulated motion.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,21 +16,25 @@ from stribeck.ident.servo.servo_windows import LATEST, ServoWindows
 
 LAWS = ("coulomb-viscous", "stribeck")
 DRY = {"coulomb-viscous": ("coulomb",), "stribeck": ("coulomb", "static", "stribeck_velocity")}
-OF_LOAD = {"coulomb-viscous": ("coulomb_coefficient",), "stribeck": ("coulomb_coefficient", "static_coefficient")}
+OF_LOAD = {
+    "coulomb-viscous": ("coulomb_coefficient",),
+    "stribeck": ("coulomb_coefficient", "static_coefficient"),
+}
 GROWTH = "coulomb_coefficient"
 SERVO = ("torque_per_gain", "inertia", "delay", "offset")
-_START = ("torque_per_gain", "coulomb", "viscous", "inertia", "offset")     # by linear least squares
-_SLOW = 0.05            # of the greatest speed; slower samples are not in the start
-_DELAYS = np.arange(0.0, 0.031, 0.005)      # s, tried for the start
-_TRIED = 80             # parameter sets around the start that are simulated
-_SPREAD = 0.4           # and the deviation of the logarithms of their parameters
-_BEST = 2               # of them that are refined, for friction without a Stribeck effect
-_SHARE = 1e-3           # step of a derivative, of a parameter's size
+# by linear least squares
+_START = ("torque_per_gain", "coulomb", "viscous", "inertia", "offset")
+_SLOW = 0.05  # of the greatest speed; slower samples are not in the start
+_DELAYS = np.arange(0.0, 0.031, 0.005)  # s, tried for the start
+_TRIED = 80  # parameter sets around the start that are simulated
+_SPREAD = 0.4  # and the deviation of the logarithms of their parameters
+_BEST = 2  # of them that are refined, for friction without a Stribeck effect
+_SHARE = 1e-3  # step of a derivative, of a parameter's size
 _TURNS = 25
-_FINE, _FURTHER = 6e-4, 2       # s; step of the last turns, and their number
-_UNSEEN = 1e-12         # change of the motion, and part of its square, that is none
-_MODEL = 0.005          # standard error of the simulation and of the model, as a part of `_wholes`
-_BETTER = 0.98          # held-out error of a larger candidate over that of the smaller one, at most
+_FINE, _FURTHER = 6e-4, 2  # s; step of the last turns, and their number
+_UNSEEN = 1e-12  # change of the motion, and part of its square, that is none
+_MODEL = 0.005  # standard error of the simulation and of the model, as a part of `_wholes`
+_BETTER = 0.98  # held-out error of a larger candidate over that of the smaller one, at most
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,11 @@ class ServoFit:
         return float(self.values[self.names.index(name)]) if name in self.names else 0.0
 
 
-def fit_servo(windows: ServoWindows, laws: Sequence[str] = LAWS, loads: Sequence[str] = ("none",)) -> ServoFit:
-    """Fit all candidates, choose by motion that was left out, and return the chosen one with its errors.
+def fit_servo(
+    windows: ServoWindows, laws: Sequence[str] = LAWS, loads: Sequence[str] = ("none",)
+) -> ServoFit:
+    """Fit all candidates, choose by motion that was left out, and return the
+    chosen one with its errors.
 
     Raises
     ------
@@ -88,49 +97,90 @@ def fit_servo(windows: ServoWindows, laws: Sequence[str] = LAWS, loads: Sequence
     halves = _halves(windows)
     errors = _held_out(windows, halves, laws, loads) if halves else {}
     chosen = loads[0], laws[0]
-    for one, error in errors.items():           # from the smallest candidate to the largest
+    for one, error in errors.items():  # from the smallest candidate to the largest
         chosen = one if error < _BETTER * errors[chosen] else chosen
     load, law = chosen
-    found = _with_errors(windows, law, load, _all_fitted(windows, (law,), load)[law], errors.get(chosen, np.nan))
-    if load != "none" and "none" in loads and found.of(GROWTH) <= found.factor * found.error_of(GROWTH):
-        return fit_servo(windows, laws, ("none",))          # friction without visible growth is not said to grow
-    if law == LAWS[1] and LAWS[0] in laws and found.of("static") - found.of("coulomb") <= found.factor * found.error_of("static"):
-        return fit_servo(windows, LAWS[:1], loads)          # nor static friction to be greater
+    found = _with_errors(
+        windows, law, load, _all_fitted(windows, (law,), load)[law], errors.get(chosen, np.nan)
+    )
+    if (
+        load != "none"
+        and "none" in loads
+        and found.of(GROWTH) <= found.factor * found.error_of(GROWTH)
+    ):
+        # friction without visible growth is not said to grow
+        return fit_servo(windows, laws, ("none",))
+    if (
+        law == LAWS[1]
+        and LAWS[0] in laws
+        and found.of("static") - found.of("coulomb") <= found.factor * found.error_of("static")
+    ):
+        return fit_servo(windows, LAWS[:1], loads)  # nor static friction to be greater
     return found
 
 
 def parameters_of(law: str, load: str, powerless: bool) -> tuple[str, ...]:
     """Return the names of the fitted parameters; `powerless`: the log has motion without power."""
-    return (*SERVO, *(("back_emf",) if powerless else ()), *DRY[law], "viscous", *(OF_LOAD[law] if load != "none" else ()))
+    return (
+        *SERVO,
+        *(("back_emf",) if powerless else ()),
+        *DRY[law],
+        "viscous",
+        *(OF_LOAD[law] if load != "none" else ()),
+    )
 
 
 def _start(windows: ServoWindows) -> dict[str, float]:
     """Least squares of the equation of motion, with the delay that explains most."""
-    v, a = (np.gradient(values, windows.dt, axis=1) for values in (windows.q, np.gradient(windows.q, windows.dt, axis=1)))
+    v, a = (
+        np.gradient(values, windows.dt, axis=1)
+        for values in (windows.q, np.gradient(windows.q, windows.dt, axis=1))
+    )
     moves = windows.known & (np.abs(v) > _SLOW * np.abs(v).max()) & (windows.gain > 0.0)
     if moves.sum() < 20:
         raise FitError("the joint hardly moves while its servo is on; record larger motion")
-    rigid = (windows.inertia * a + windows.rest + windows.cosine * np.cos(windows.q) + windows.sine * np.sin(windows.q))[moves]
+    rigid = (
+        windows.inertia * a
+        + windows.rest
+        + windows.cosine * np.cos(windows.q)
+        + windows.sine * np.sin(windows.q)
+    )[moves]
     best, found = np.inf, {}
     for delay in _DELAYS:
         shift, N = delay / windows.dt, windows.q.shape[1]
         first = windows.before - int(np.floor(shift))
         early = shift - np.floor(shift)
-        goal = (1.0 - early) * windows.goal[:, first:first + N] + early * windows.goal[:, first - 1:first - 1 + N]
+        goal = (1.0 - early) * windows.goal[:, first : first + N] + early * windows.goal[
+            :, first - 1 : first - 1 + N
+        ]
         command = (windows.gain * (goal - windows.q))[moves]
-        columns = np.column_stack([command, -np.sign(v[moves]), -v[moves], -a[moves], -np.ones(len(rigid))])
+        columns = np.column_stack(
+            [command, -np.sign(v[moves]), -v[moves], -a[moves], -np.ones(len(rigid))]
+        )
         size = np.linalg.norm(columns, axis=0)
         told = np.linalg.lstsq(columns / size, rigid, rcond=None)[0] / size
         off = float(np.sum((rigid - columns @ told) ** 2))
         if off < best:
-            best, found = off, {**dict(zip(_START, told.tolist(), strict=True)), "delay": float(delay)}
+            best, found = (
+                off,
+                {**dict(zip(_START, told.tolist(), strict=True)), "delay": float(delay)},
+            )
     torque = float(np.abs(rigid).mean())
     speed = float(np.abs(v).max())
-    least = {"torque_per_gain": torque / max(float(np.abs(command).max()), 1e-12), "coulomb": 0.05 * torque,
-             "viscous": 0.01 * torque / speed, "inertia": 0.05 * float(windows.inertia.mean())}
+    least = {
+        "torque_per_gain": torque / max(float(np.abs(command).max()), 1e-12),
+        "coulomb": 0.05 * torque,
+        "viscous": 0.01 * torque / speed,
+        "inertia": 0.05 * float(windows.inertia.mean()),
+    }
     found |= {name: max(found[name], low) for name, low in least.items()}
-    return found | {"static": 1.3 * found["coulomb"], "stribeck_velocity": 0.1 * speed, "back_emf": 0.5 * found["viscous"],
-                    "coulomb_coefficient": 0.05, "static_coefficient": 0.07}
+    return found | {
+        "static": 1.3 * found["coulomb"],
+        "stribeck_velocity": 0.1 * speed,
+        "back_emf": 0.5 * found["viscous"],
+        "coulomb_coefficient": 0.05,
+        "static_coefficient": 0.07,
+    }
 
 
 def _halves(windows: ServoWindows) -> list[np.ndarray]:
@@ -139,31 +189,46 @@ def _halves(windows: ServoWindows) -> list[np.ndarray]:
         return []
     runs = np.unique(windows.run)
     order = np.searchsorted(runs, windows.run) if len(runs) > 1 else np.arange(len(windows.q))
-    odd = np.array([int(k).bit_count() % 2 == 1 for k in order])     # 0 1 1 0 1 0 0 1: in step with no regular order of runs
+    # 0 1 1 0 1 0 0 1: in step with no regular order of runs
+    odd = np.array([int(k).bit_count() % 2 == 1 for k in order])
     return [odd, ~odd]
 
 
-def _held_out(windows: ServoWindows, halves: Sequence[np.ndarray], laws: Sequence[str],
-              loads: Sequence[str]) -> dict[tuple[str, str], float]:
+def _held_out(
+    windows: ServoWindows, halves: Sequence[np.ndarray], laws: Sequence[str], loads: Sequence[str]
+) -> dict[tuple[str, str], float]:
     """Root mean square error of the half that was left out, by load and law."""
-    squares: dict[tuple[str, str], list[Array]] = {(load, law): [] for load in loads for law in laws}
+    squares: dict[tuple[str, str], list[Array]] = {
+        (load, law): [] for load in loads for law in laws
+    }
     for left_out in halves:
         other = windows.of(left_out)
         for load in loads:
             for law, found in _all_fitted(windows.of(~left_out), laws, load).items():
                 sets = {name: np.array([value]) for name, value in found.items()}
-                squares[load, law].append((simulate(other, sets, load)[0] - other.q)[other.known] ** 2)
+                squares[load, law].append(
+                    (simulate(other, sets, load)[0] - other.q)[other.known] ** 2
+                )
     return {one: float(np.sqrt(np.mean(np.concatenate(parts)))) for one, parts in squares.items()}
 
 
-def _all_fitted(windows: ServoWindows, laws: Sequence[str], load: str) -> dict[str, dict[str, float]]:
-    """Parameters by law. Friction without a Stribeck effect comes first, because the other begins there."""
+def _all_fitted(
+    windows: ServoWindows, laws: Sequence[str], load: str
+) -> dict[str, dict[str, float]]:
+    """Parameters by law. Friction without a Stribeck effect comes first,
+    because the other begins there.
+    """
     start = _start(windows)
     found = {LAWS[0]: _fitted(windows, start, LAWS[0], load, _TRIED, _BEST)}
     if LAWS[1] in laws:
         begin = {**found[LAWS[0]], "stribeck_velocity": start["stribeck_velocity"]}
-        begin |= {name: max(begin[name], 0.1 * start[name]) for name in ("coulomb", "viscous", "inertia")}
-        begin |= {"static": 1.2 * begin["coulomb"], "static_coefficient": 1.2 * begin["coulomb_coefficient"]}
+        begin |= {
+            name: max(begin[name], 0.1 * start[name]) for name in ("coulomb", "viscous", "inertia")
+        }
+        begin |= {
+            "static": 1.2 * begin["coulomb"],
+            "static_coefficient": 1.2 * begin["coulomb_coefficient"],
+        }
         found[LAWS[1]] = _fitted(windows, begin, LAWS[1], load, _TRIED // 2, 1)
     return {law: found[law] for law in laws}
 
@@ -171,14 +236,18 @@ def _all_fitted(windows: ServoWindows, laws: Sequence[str], load: str) -> dict[s
 def _sets(start: dict[str, float], names: Sequence[str], x: Array) -> dict[str, Array]:
     """Parameter sets of simulation for K vectors of fitted parameters, shape (K, P)."""
     fixed = {**start, "back_emf": 0.0, "coulomb_coefficient": 0.0, "static_coefficient": 0.0}
-    sets = {name: np.full(len(x), value) for name, value in fixed.items()} | dict(zip(names, x.T, strict=True))
+    sets = {name: np.full(len(x), value) for name, value in fixed.items()} | dict(
+        zip(names, x.T, strict=True)
+    )
     if "static" not in names:
         sets["static"] = sets["coulomb"]
         sets["static_coefficient"] = sets["coulomb_coefficient"]
     return sets
 
 
-def _fitted(windows: ServoWindows, start: dict[str, float], law: str, load: str, tries: int, best: int) -> dict[str, float]:
+def _fitted(
+    windows: ServoWindows, start: dict[str, float], law: str, load: str, tries: int, best: int
+) -> dict[str, float]:
     """Parameters of a candidate by least squares of positions, from the `best` of many starts."""
     names = parameters_of(law, load, _powerless(windows))
     x0, rng = np.array([start[name] for name in names]), np.random.default_rng(0)
@@ -186,10 +255,16 @@ def _fitted(windows: ServoWindows, start: dict[str, float], law: str, load: str,
     size = np.where(signed, 0.3 * start["coulomb"], np.maximum(np.abs(x0), 1e-12))
     size[names.index("delay")] = 0.01
     scatter = rng.standard_normal((tries, len(names)))
-    tried = np.where(signed | (np.array(names) == "delay"), x0 + 0.3 * size * scatter, x0 * np.exp(_SPREAD * scatter))
+    tried = np.where(
+        signed | (np.array(names) == "delay"),
+        x0 + 0.3 * size * scatter,
+        x0 * np.exp(_SPREAD * scatter),
+    )
     tried[0] = x0
     low = np.where(signed, -np.inf, 0.0)
-    low[[names.index(name) for name in ("torque_per_gain", "stribeck_velocity") if name in names]] = 1e-9
+    low[
+        [names.index(name) for name in ("torque_per_gain", "stribeck_velocity") if name in names]
+    ] = 1e-9
     high = np.full(len(names), np.inf)
     high[names.index("delay")] = LATEST
     tried = np.clip(tried, low, high)
@@ -197,7 +272,9 @@ def _fitted(windows: ServoWindows, start: dict[str, float], law: str, load: str,
 
     def off(x: Array) -> Array:
         """Residuals of K vectors, shape (K, M)."""
-        return (simulate(windows, _sets(start, names, np.atleast_2d(x)), load) - windows.q)[:, known]
+        return (simulate(windows, _sets(start, names, np.atleast_2d(x)), load) - windows.q)[
+            :, known
+        ]
 
     misses = np.abs(off(tried)).mean(axis=1)
     scale = 1.5 * float(np.median(np.abs(off(tried[np.argmin(misses)])))) + 1e-6
@@ -220,8 +297,22 @@ def _fitted(windows: ServoWindows, start: dict[str, float], law: str, load: str,
     def slopes(x: Array) -> Array:
         return both(x)[1]
 
-    found = min((least_squares(residuals, tried[k], slopes, (low - 1e-12, high), x_scale=size, loss="soft_l1", f_scale=scale,
-                               max_nfev=_TURNS) for k in np.argsort(misses)[:best]), key=lambda one: float(one.cost))
+    found = min(
+        (
+            least_squares(
+                residuals,
+                tried[k],
+                slopes,
+                (low - 1e-12, high),
+                x_scale=size,
+                loss="soft_l1",
+                f_scale=scale,
+                max_nfev=_TURNS,
+            )
+            for k in np.argsort(misses)[:best]
+        ),
+        key=lambda one: float(one.cost),
+    )
     return {name: float(values[0]) for name, values in _sets(start, names, found.x[None]).items()}
 
 
@@ -232,14 +323,22 @@ def _powerless(windows: ServoWindows) -> bool:
     return bool(off.any() and v[off].max() > _SLOW * v.max())
 
 
-def _with_errors(windows: ServoWindows, law: str, load: str, found: dict[str, float], held_out: float) -> ServoFit:
+def _with_errors(
+    windows: ServoWindows, law: str, load: str, found: dict[str, float], held_out: float
+) -> ServoFit:
     """Last turns with finer steps of the simulation, and errors from the slopes of its motion.
 
     Residuals are correlated over time, which widens the intervals.
     """
-    names, start, known = parameters_of(law, load, _powerless(windows)), _start(windows), windows.known
+    names, start, known = (
+        parameters_of(law, load, _powerless(windows)),
+        _start(windows),
+        windows.known,
+    )
     x = np.array([found[name] for name in names])
-    steps = _SHARE * np.maximum(np.abs(x), [0.01 if name == "delay" else 0.1 * abs(start[name]) for name in names])
+    steps = _SHARE * np.maximum(
+        np.abs(x), [0.01 if name == "delay" else 0.1 * abs(start[name]) for name in names]
+    )
     ways = np.diag(steps)
     ways[0] = _SHARE * _scale(windows, names, x)
     moved = simulate(windows, _sets(found, names, np.vstack([x, x + ways])), load)
@@ -250,7 +349,7 @@ def _with_errors(windows: ServoWindows, law: str, load: str, found: dict[str, fl
     inverse = ways.T @ (inverse / np.outer(size, size)) @ ways
 
     signed = np.array(names) == "offset"
-    free = (x > steps) | signed                                     # the others are at their bound
+    free = (x > steps) | signed  # the others are at their bound
     q = _finely(windows, found, names, x, load)
     for _ in range(_FURTHER):
         nearer = x - free * (inverse @ (J.T @ (q - windows.q)[known]))
@@ -260,42 +359,76 @@ def _with_errors(windows: ServoWindows, law: str, load: str, found: dict[str, fl
         x, q = nearer, then
     rest = q - windows.q
     worth = known.sum() / _correlated(rest, known)
-    covariance = inverse * float(np.sum(rest[known] ** 2)) / max(worth - len(names), 1.0)       # alike samples count as one
+    # alike samples count as one
+    covariance = inverse * float(np.sum(rest[known] ** 2)) / max(worth - len(names), 1.0)
     covariance += np.diag((_MODEL * _wholes(windows, names, x, load)) ** 2)
-    covariance[names.index("delay"), names.index("delay")] += _FINE**2 / 12.0       # a step of the simulation does not resolve it
+    # a step of the simulation does not resolve it
+    covariance[names.index("delay"), names.index("delay")] += _FINE**2 / 12.0
     error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     correlation = covariance / np.maximum(np.outer(error, error), 1e-300)
-    return ServoFit(law, load, names, x, error, correlation, float(worth), float(np.sqrt(np.mean(rest[known] ** 2))), held_out, q)
+    return ServoFit(
+        law,
+        load,
+        names,
+        x,
+        error,
+        correlation,
+        float(worth),
+        float(np.sqrt(np.mean(rest[known] ** 2))),
+        held_out,
+        q,
+    )
 
 
 def _wholes(windows: ServoWindows, names: tuple[str, ...], x: Array, load: str) -> Array:
-    """What the model's error is a part of: the whole damping, inertia or dry friction to which each parameter belongs."""
+    """What the model's error is a part of: the whole damping, inertia or dry friction to
+    which each parameter belongs.
+    """
     own = dict(zip(names, np.abs(x).tolist(), strict=True))
     pressed = float(windows.loads[load][windows.known].mean()) if load != "none" else 0.0
-    damping, dry = own["viscous"] + own.get("back_emf", 0.0), own["coulomb"] + own.get(GROWTH, 0.0) * pressed
-    whole = {"viscous": damping, "back_emf": damping, "inertia": own["inertia"] + float(windows.inertia[windows.known].mean()),
-             **dict.fromkeys(("coulomb", "static", "offset"), dry),
-             **dict.fromkeys((GROWTH, "static_coefficient"), dry / pressed if pressed else 0.0)}
+    damping, dry = (
+        own["viscous"] + own.get("back_emf", 0.0),
+        own["coulomb"] + own.get(GROWTH, 0.0) * pressed,
+    )
+    whole = {
+        "viscous": damping,
+        "back_emf": damping,
+        "inertia": own["inertia"] + float(windows.inertia[windows.known].mean()),
+        **dict.fromkeys(("coulomb", "static", "offset"), dry),
+        **dict.fromkeys((GROWTH, "static_coefficient"), dry / pressed if pressed else 0.0),
+    }
     return np.array([whole.get(name, own[name]) for name in names])
 
 
 def _scale(windows: ServoWindows, names: tuple[str, ...], x: Array) -> Array:
     """Return the change of the parameters with which all unknown forces grow alike, shape (P,).
 
-    Where the known forces of the links are a constant inertia and a constant weight, a rotor and an offset make up for them: the
-    motion stays the same, and the log does not show the unit of torque. Differences along single parameters do not cancel so
-    exactly, because joints stick at other samples.
+    Where the known forces of the links are a constant inertia and a constant weight, a rotor and an
+    offset make up for them: the motion stays the same, and the log does not show the unit of
+    torque. Differences along single parameters do not cancel so exactly, because joints stick at
+    other samples.
     """
     a = np.gradient(np.gradient(windows.q, windows.dt, axis=1), windows.dt, axis=1)[windows.known]
-    weight = (windows.rest + windows.cosine * np.cos(windows.q) + windows.sine * np.sin(windows.q))[windows.known]
-    rotor, offset = np.linalg.lstsq(np.column_stack([a, np.ones_like(a)]), windows.inertia[windows.known] * a + weight,
-                                    rcond=None)[0]
+    weight = (windows.rest + windows.cosine * np.cos(windows.q) + windows.sine * np.sin(windows.q))[
+        windows.known
+    ]
+    rotor, offset = np.linalg.lstsq(
+        np.column_stack([a, np.ones_like(a)]),
+        windows.inertia[windows.known] * a + weight,
+        rcond=None,
+    )[0]
     beside = {"inertia": rotor, "offset": offset}
-    return np.array([0.0 if name in ("delay", "stribeck_velocity") else value + beside.get(name, 0.0)
-                     for name, value in zip(names, x, strict=True)])
+    return np.array(
+        [
+            0.0 if name in ("delay", "stribeck_velocity") else value + beside.get(name, 0.0)
+            for name, value in zip(names, x, strict=True)
+        ]
+    )
 
 
-def _finely(windows: ServoWindows, found: dict[str, float], names: tuple[str, ...], x: Array, load: str) -> Array:
+def _finely(
+    windows: ServoWindows, found: dict[str, float], names: tuple[str, ...], x: Array, load: str
+) -> Array:
     return np.asarray(simulate(windows, _sets(found, names, x[None]), load, _FINE)[0])
 
 
@@ -304,12 +437,14 @@ def _square(q: Array, windows: ServoWindows) -> float:
 
 
 def _correlated(rest: Array, known: np.ndarray) -> float:
-    """Number of samples over which the residuals are alike: twice the sum of their autocorrelation, up to its first zero."""
+    """Number of samples over which the residuals are alike: twice the sum of their
+    autocorrelation, up to its first zero.
+    """
     times = []
     for own, mask in zip(rest, known, strict=True):
         values = own[mask] - own[mask].mean()
         spectrum = np.abs(np.fft.rfft(values, 2 * len(values))) ** 2
-        alike = np.fft.irfft(spectrum)[:len(values)] / max(float(values @ values), 1e-300)
+        alike = np.fft.irfft(spectrum)[: len(values)] / max(float(values @ values), 1e-300)
         ends = int(np.argmax(alike <= 0.0)) or len(values)
         times.append(2.0 * float(alike[:ends].sum()) - 1.0)
     return max(1.0, float(np.mean(times)))

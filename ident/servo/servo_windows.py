@@ -1,11 +1,13 @@
-r"""Motion of one joint that a servo moves by its position error, in windows of equal length, with the model along it.
+r"""Motion of one joint that a servo moves by its position error, in windows of equal
+length, with the model along it.
 
 The joint alone obeys, while all others move as measured,
 
 .. math:: [M_{jj} + J]\, \ddot q = k\, g\, (r - q) - b\, \dot q - \tau_f(\dot q, L) - h - G_c \cos q - G_s \sin q - \tau_0
 
-with the stated gain g of the servo, its unknown torque k per gain and position error, and the set-point r. Inertia, the gravity
-terms and what the other joints' motion adds (h) come from the rigid-body model: no signal of torque is needed.
+with the stated gain g of the servo, its unknown torque k per gain and position error, and the
+set-point r. Inertia, the gravity terms and what the other joints' motion adds (h) come from the
+rigid-body model: no signal of torque is needed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,13 +21,14 @@ from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 from stribeck.ident.model.mechanism import Mechanism
 
-LATEST = 0.05           # s; greatest delay of set-points
-_WINDOW = 6.0           # s
+LATEST = 0.05  # s; greatest delay of set-points
+_WINDOW = 6.0  # s
 
 
 @dataclass(frozen=True)
 class ServoWindows:
-    """R windows of N samples; windows that end early repeat their last sample and are not `known` there.
+    """R windows of N samples; windows that end early repeat their last sample
+    and are not `known` there.
 
     Attributes
     ----------
@@ -40,8 +43,8 @@ class ServoWindows:
     gain : ndarray, shape (R, N)
         Gain of the servo; 0 while it is off.
     inertia, links, rest, cosine, sine : ndarray, shape (R, N)
-        Inertia of the joint with and without its stated rotor, torque of the other joints' motion, and gravity torque at q = 0
-        and a quarter turn further.
+        Inertia of the joint with and without its stated rotor, torque of the other joints' motion,
+        and gravity torque at q = 0 and a quarter turn further.
     loads : mapping of str to ndarray, shape (R, N)
         Loads along the measured motion.
     known : ndarray of bool, shape (R, N)
@@ -71,13 +74,35 @@ class ServoWindows:
 
     def of(self, rows: np.ndarray) -> "ServoWindows":
         """Return some of the windows."""
-        parts = {key: getattr(self, key)[rows]
-                 for key in ("q", "speed", "goal", "gain", "inertia", "links", "rest", "cosine", "sine", "known", "run")}
-        return ServoWindows(self.dt, loads={name: own[rows] for name, own in self.loads.items()}, **parts)
+        parts = {
+            key: getattr(self, key)[rows]
+            for key in (
+                "q",
+                "speed",
+                "goal",
+                "gain",
+                "inertia",
+                "links",
+                "rest",
+                "cosine",
+                "sine",
+                "known",
+                "run",
+            )
+        }
+        return ServoWindows(
+            self.dt, loads={name: own[rows] for name, own in self.loads.items()}, **parts
+        )
 
 
-def servo_windows(runs: Sequence[Run], mechanisms: Sequence[Mechanism], name: str, goals: Sequence[Array],
-                  gains: Sequence[Array], loads: Sequence[str]) -> ServoWindows:
+def servo_windows(
+    runs: Sequence[Run],
+    mechanisms: Sequence[Mechanism],
+    name: str,
+    goals: Sequence[Array],
+    gains: Sequence[Array],
+    loads: Sequence[str],
+) -> ServoWindows:
     """Cut the runs into windows of a joint.
 
     Parameters
@@ -87,7 +112,8 @@ def servo_windows(runs: Sequence[Run], mechanisms: Sequence[Mechanism], name: st
     name : str
         The joint.
     goals, gains : sequence of ndarray, shape (N,)
-        Set-points and gains of the joint's servo at the samples of each run; a gain of 0 means that it is off.
+        Set-points and gains of the joint's servo at the samples of each run; a gain
+        of 0 means that it is off.
     loads : sequence of str
         Loads to compute.
     """
@@ -101,16 +127,32 @@ def servo_windows(runs: Sequence[Run], mechanisms: Sequence[Mechanism], name: st
         along = _along(part, name, goals[k], gains[k], before, loads)
         for begin in range(0, len(part.t), size):
             if len(part.t) - begin > size // 4 or begin == 0:
-                rows.append((k, len(part.t) - begin, {key: _cut(values, begin, size, before if key == "goal" else 0)
-                                                      for key, values in along.items()}))
+                rows.append(
+                    (
+                        k,
+                        len(part.t) - begin,
+                        {
+                            key: _cut(values, begin, size, before if key == "goal" else 0)
+                            for key, values in along.items()
+                        },
+                    )
+                )
     stacked = {key: np.stack([cut[key] for _, _, cut in rows]) for key in rows[0][2]}
     known = np.arange(size) < np.array([count for _, count, _ in rows])[:, None]
     speed = stacked.pop("speed")[:, 0]
-    return ServoWindows(log.dt, speed=speed, run=np.array([k for k, *_ in rows]), known=known,
-                        loads={load: stacked.pop(load) for load in loads}, **stacked)
+    return ServoWindows(
+        log.dt,
+        speed=speed,
+        run=np.array([k for k, *_ in rows]),
+        known=known,
+        loads={load: stacked.pop(load) for load in loads},
+        **stacked,
+    )
 
 
-def _along(part: Stretch, name: str, goal: Array, gain: Array, before: int, loads: Sequence[str]) -> dict[str, Array]:
+def _along(
+    part: Stretch, name: str, goal: Array, gain: Array, before: int, loads: Sequence[str]
+) -> dict[str, Array]:
     """Series of a section; that of set-points begins `before` samples earlier."""
     m, j = part.mechanism, part.mechanism.names.index(name)
     earlier = part.t[0] + np.arange(-before, len(part.t)) * (part.t[1] - part.t[0])
@@ -124,14 +166,23 @@ def _along(part: Stretch, name: str, goal: Array, gain: Array, before: int, load
     for angle in (0.0, 0.5 * np.pi):
         q[:, j] = angle
         at.append(inverse_dynamics(m, q)[:, j])
-    if m.prismatic[j]:          # its gravity does not depend on its position
+    if m.prismatic[j]:  # its gravity does not depend on its position
         rest, at = rest + at[0], [np.zeros_like(rest)] * 2
-    return {"q": part.q[:, j], "speed": part.dq[:, j], "goal": told, "gain": np.where(on, gain.max(), 0.0), "links": links,
-            "inertia": links + part.run.rotor_inertia()[j, j], "rest": rest, "cosine": at[0], "sine": at[1],
-            **{load: part.loads[load][:, j] for load in loads}}
+    return {
+        "q": part.q[:, j],
+        "speed": part.dq[:, j],
+        "goal": told,
+        "gain": np.where(on, gain.max(), 0.0),
+        "links": links,
+        "inertia": links + part.run.rotor_inertia()[j, j],
+        "rest": rest,
+        "cosine": at[0],
+        "sine": at[1],
+        **{load: part.loads[load][:, j] for load in loads},
+    }
 
 
 def _cut(values: Array, begin: int, size: int, before: int) -> Array:
     """Part of a series; its last value is repeated where it ends too early."""
-    found = values[begin:begin + size + before]
+    found = values[begin : begin + size + before]
     return np.pad(found, (0, size + before - len(found)), mode="edge")

@@ -1,17 +1,20 @@
-"""Calibrated friction in a MuJoCo simulation: the whole law at every step, with load, direction, temperature and memory.
+"""Calibrated friction in a MuJoCo simulation: the whole law at every step, with load,
+direction, temperature and memory.
 
-MuJoCo limits the friction of a joint by one number, `dof_frictionloss`, and solves for the friction that stops it within this
-limit. That is stable with steps of milliseconds, because it cannot push a joint past rest. So the limit is set anew before each
-step, to the friction of the law at the present speed and load. Three additions make it exact:
+MuJoCo limits the friction of a joint by one number, `dof_frictionloss`, and solves for the friction
+that stops it within this limit. That is stable with steps of milliseconds, because it cannot push a
+joint past rest. So the limit is set anew before each step, to the friction of the law at the
+present speed and load. Three additions make it exact:
 
 - Growth with speed goes into `dof_damping`, which MuJoCo integrates implicitly.
-- A soft constraint rubs too little before a joint stops, and lets a joint at rest creep. The constraint is made as hard and as
-  fast as MuJoCo allows, and what it held in the last step becomes a torque, so that it has nothing left to hold.
-- Friction with a memory is a spring for small motion. Its torque is applied, and its slope over the step is added to the damping
-  (implicit Euler), which is stable for any stiffness.
+- A soft constraint rubs too little before a joint stops, and lets a joint at rest creep. The
+  constraint is made as hard and as fast as MuJoCo allows, and what it held in the last step becomes
+  a torque, so that it has nothing left to hold.
+- Friction with a memory is a spring for small motion. Its torque is applied, and its slope over the
+  step is added to the damping (implicit Euler), which is stable for any stiffness.
 
-Torques are applied by the joint's spring, whose rest position is set so that it pulls as wanted: programs write into
-`qfrc_applied` themselves.
+Torques are applied by the joint's spring, whose rest position is set so that it pulls as wanted:
+programs write into `qfrc_applied` themselves.
 """
 
 from types import TracebackType
@@ -33,23 +36,37 @@ from stribeck.ident.temperature.joint_temperature import each_temperature
 if TYPE_CHECKING:
     import mujoco
 
-_OF_DOF = ("dof_frictionloss", "dof_damping", "dof_solimp", "dof_solref",       # fields of the model that are set;
-           "dof_dampingpoly")   # MuJoCo has polynomials since 3.7
-_NEEDED = {"mjDSBL_SPRING": "spring", "mjDSBL_DAMPER": "damper", "mjDSBL_FRICTIONLOSS": "frictionloss",
-           "mjDSBL_CONSTRAINT": "constraint"}           # must not be disabled
-_SOFT = 1e-3            # N·m/rad or N/m; spring of a joint without a spring of its own, by which torques are applied
-_HELD = 1e-4            # rad/s or m/s; slower joints whose friction is below its limit are held
-_BELOW = 1.0 - 1e-6     # of the limit: friction above this part is at the limit
+# fields of the model that are set;
+_OF_DOF = (
+    "dof_frictionloss",
+    "dof_damping",
+    "dof_solimp",
+    "dof_solref",
+    "dof_dampingpoly",
+)  # MuJoCo has polynomials since 3.7
+_NEEDED = {
+    "mjDSBL_SPRING": "spring",
+    "mjDSBL_DAMPER": "damper",
+    "mjDSBL_FRICTIONLOSS": "frictionloss",
+    "mjDSBL_CONSTRAINT": "constraint",
+}  # must not be disabled
+# N·m/rad or N/m; spring of a joint without a spring of its own, by which torques are applied
+_SOFT = 1e-3
+_HELD = 1e-4  # rad/s or m/s; slower joints whose friction is below its limit are held
+_BELOW = 1.0 - 1e-6  # of the limit: friction above this part is at the limit
 
 
-def attach(model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibration, prefix: str = "") -> "MujocoFriction":
+def attach(
+    model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibration, prefix: str = ""
+) -> "MujocoFriction":
     """Let the joints of a MuJoCo simulation rub as calibrated.
 
     Parameters
     ----------
     model : mujoco.MjModel
-        Model with the calibrated joints. Their `frictionloss`, `damping`, `solimpfriction` and `solreffriction` are replaced,
-        `springref` is moved, and their bristles, offsets and cogging from ``export --to mjcf`` are switched off.
+        Model with the calibrated joints. Their `frictionloss`, `damping`, `solimpfriction` and
+        `solreffriction` are replaced, `springref` is moved, and their bristles, offsets and cogging
+        from ``export --to mjcf`` are switched off.
     data : mujoco.MjData
         Its state.
     calibration : Calibration
@@ -65,9 +82,10 @@ def attach(model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibrat
     Raises
     ------
     InputError
-        If the data belong to another model, the model lacks a calibrated joint, a joint is neither hinge nor slide, has a spring
-        that is not linear, or a load that is unknown, motors share their friction among joints, memory meets the integrator RK4,
-        or the model disables friction, damping or springs.
+        If the data belong to another model, the model lacks a calibrated joint, a joint is neither
+        hinge nor slide, has a spring that is not linear, or a load that is unknown, motors share
+        their friction among joints, memory meets the integrator RK4, or the model disables
+        friction, damping or springs.
 
     Examples
     --------
@@ -98,44 +116,77 @@ class MujocoFriction:
         Calibrated joints, in the order of all arrays.
     """
 
-    def __init__(self, model: "mujoco.MjModel", data: "mujoco.MjData", calibration: Calibration, prefix: str = "") -> None:
+    def __init__(
+        self,
+        model: "mujoco.MjModel",
+        data: "mujoco.MjData",
+        calibration: Calibration,
+        prefix: str = "",
+    ) -> None:
         import mujoco
 
         if (data.qpos.shape, data.qvel.shape) != ((model.nq,), (model.nv,)):
-            raise InputError(f"data holds {len(data.qpos)} positions and {len(data.qvel)} velocities, the model {model.nq} and "
-                             f"{model.nv}: it belongs to another model; make it by mujoco.MjData(model)")
+            raise InputError(
+                f"data holds {len(data.qpos)} positions and {len(data.qvel)} velocities, the "
+                f"model {model.nq} and "
+                f"{model.nv}: it belongs to another model; make it by mujoco.MjData(model)"
+            )
         self.names = tuple(calibration.joints)
         self._attached = True
         self._model, self._data, self._mujoco = model, data, mujoco
         self._stated = [calibration.joints[name] for name in self.names]
         joints = np.array([_joint(model, calibration, name, prefix) for name in self.names])
         if calibration.motors.motors:
-            raise InputError(f"{calibration.arm}: its motors move several joints each and share their friction among them, which "
-                             "MuJoCo's joint friction cannot express; use Feedforward and apply its torques")
-        if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4 and any(joint.memory is not None for joint in self._stated):
-            raise InputError("friction with memory needs an implicit integrator, but the model has RK4; set integrator = "
-                             "\"implicitfast\"")
-        if off := [word for flag, word in _NEEDED.items()
-                   if model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, flag, 0))]:
-            raise InputError(f"model.opt.disableflags is {model.opt.disableflags}, which disables {', '.join(off)}; friction "
-                             "needs it, so clear the flag")
+            raise InputError(
+                f"{calibration.arm}: its motors move several joints each and share their friction "
+                "among them, which "
+                "MuJoCo's joint friction cannot express; use Feedforward and apply its torques"
+            )
+        if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4 and any(
+            joint.memory is not None for joint in self._stated
+        ):
+            raise InputError(
+                "friction with memory needs an implicit integrator, but the model has RK4; set "
+                "integrator = "
+                '"implicitfast"'
+            )
+        if off := [
+            word
+            for flag, word in _NEEDED.items()
+            if model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, flag, 0))
+        ]:
+            raise InputError(
+                f"model.opt.disableflags is {model.opt.disableflags}, which disables "
+                f"{', '.join(off)}; friction "
+                "needs it, so clear the flag"
+            )
         self._slides = model.jnt_type[joints] == mujoco.mjtJoint.mjJNT_SLIDE
         self._dof, self._place = model.jnt_dofadr[joints], model.jnt_qposadr[joints]
         self._reactions = Reactions(model, data, joints)
-        self._fields = {**{name: self._dof for name in _OF_DOF if hasattr(model, name)}, "jnt_stiffness": joints,
-                        "qpos_spring": self._place}
-        self._before = {name: getattr(model, name)[rows].copy() for name, rows in self._fields.items()}
+        self._fields = {
+            **{name: self._dof for name in _OF_DOF if hasattr(model, name)},
+            "jnt_stiffness": joints,
+            "qpos_spring": self._place,
+        }
+        self._before = {
+            name: getattr(model, name)[rows].copy() for name, rows in self._fields.items()
+        }
         if "dof_dampingpoly" in self._fields:
             model.dof_dampingpoly[self._dof] = 0.0
         self._sprung = self._before["jnt_stiffness"] != 0.0
         self._spring = np.where(self._sprung, self._before["jnt_stiffness"], _SOFT)
         model.jnt_stiffness[joints] = self._spring
         named = [prefix + name for name in self.names]
-        self._exported = [k for k in range(len(model.actuator_trnid)) if holds_friction(model.actuator(k).name, named)]
+        self._exported = [
+            k
+            for k in range(len(model.actuator_trnid))
+            if holds_friction(model.actuator(k).name, named)
+        ]
         self._gear = model.actuator_gear[self._exported].copy()
         model.actuator_gear[self._exported] = 0.0
         model.dof_solimp[self._dof] = HARD
-        model.dof_solref[self._dof] = 2.0 * model.opt.timestep, 1.0         # stops a joint in one step, not gradually
+        # stops a joint in one step, not gradually
+        model.dof_solref[self._dof] = 2.0 * model.opt.timestep, 1.0
         self._no_memory = np.array([joint.memory is None for joint in self._stated])
         self.reset()
         self.temperature = None
@@ -150,7 +201,10 @@ class MujocoFriction:
         own = self._stated
         self._temperature = None if values is None else each_temperature(values, (len(own),))
         if self._temperature is not None:
-            own = [joint.at_temperature(float(value)) for joint, value in zip(own, self._temperature, strict=True)]
+            own = [
+                joint.at_temperature(float(value))
+                for joint, value in zip(own, self._temperature, strict=True)
+            ]
         self._laws = LawsAtOnce(own, self._slides)
         self._cogging, self._ripple = Waves.of(own, (COGGING,)), Waves.of(own, (FRICTION,))
         self._damping = np.array([damping_of(joint) for joint in own])
@@ -158,11 +212,18 @@ class MujocoFriction:
     def __enter__(self) -> "MujocoFriction":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.detach()
 
     def detach(self) -> None:
-        """Give the joints the friction and damping back that the model had before; a second call has no effect."""
+        """Give the joints the friction and damping back that the model had before; a
+        second call has no effect.
+        """
         if not self._attached:
             return
         self._attached = False
@@ -171,9 +232,19 @@ class MujocoFriction:
         self._model.actuator_gear[self._exported] = self._gear
 
     def reset(self) -> None:
-        """Forget what joints hold and remember, as after `mujoco.mj_resetData`; `update` does so where time goes back."""
-        self._memories = {k: MemoryState(joint.memory) for k, joint in enumerate(self._stated) if joint.memory is not None}
-        self._way, self._hold, self._applied = np.ones(len(self.names)), np.zeros(len(self.names)), np.zeros(len(self.names))
+        """Forget what joints hold and remember, as after `mujoco.mj_resetData`; `update`
+        does so where time goes back.
+        """
+        self._memories = {
+            k: MemoryState(joint.memory)
+            for k, joint in enumerate(self._stated)
+            if joint.memory is not None
+        }
+        self._way, self._hold, self._applied = (
+            np.ones(len(self.names)),
+            np.zeros(len(self.names)),
+            np.zeros(len(self.names)),
+        )
         self._time = self._data.time
 
     def step(self, count: int = 1) -> None:
@@ -184,9 +255,13 @@ class MujocoFriction:
 
     @property
     def torque(self) -> Array:
-        """Friction that the joints felt in the last step, against the motion positive as for `Calibration.friction`, (n,)."""
+        """Friction that the joints felt in the last step, against the motion positive as for
+        `Calibration.friction`, (n,).
+        """
         data = self._data
-        return np.asarray(self._model.dof_damping[self._dof] * data.qvel[self._dof] - self._held() - self._applied)
+        return np.asarray(
+            self._model.dof_damping[self._dof] * data.qvel[self._dof] - self._held() - self._applied
+        )
 
     def update(self) -> None:
         """Set the friction of the next step from the present motion and the loads of the last step.
@@ -197,12 +272,16 @@ class MujocoFriction:
             After `detach`, as at the end of a ``with`` block.
         """
         if not self._attached:
-            raise InputError(f"joint {self.names[0]}: its friction is detached from the MuJoCo model, but a step needs it; "
-                             "attach it anew, or step with mujoco.mj_step")
+            raise InputError(
+                f"joint {self.names[0]}: its friction is detached from the MuJoCo model, but a "
+                "step needs it; "
+                "attach it anew, or step with mujoco.mj_step"
+            )
         model, data = self._model, self._data
         if data.time < self._time:
             self.reset()
-        if data.time > self._time:              # MuJoCo has made a step, in which its friction held this in addition
+        # MuJoCo has made a step, in which its friction held this in addition
+        if data.time > self._time:
             self._hold = self._hold + self._held()
         self._time = data.time
         parts, drive = self._reactions.update()
@@ -220,16 +299,22 @@ class MujocoFriction:
             applied -= self._cogging(q, w)
         limit -= np.abs(self._hold)
         for k, memory in self._memories.items():
-            torque, slope = memory.ahead(float(q[k]), float(w[k]), float(limit[k]), model.opt.timestep)
+            torque, slope = memory.ahead(
+                float(q[k]), float(w[k]), float(limit[k]), model.opt.timestep
+            )
             applied[k] -= torque
             damping[k] += slope
             limit[k] = 0.0
         model.dof_frictionloss[self._dof], model.dof_damping[self._dof] = limit, damping
-        model.qpos_spring[self._place] = np.where(self._sprung, self._before["qpos_spring"], q) + applied / self._spring
+        model.qpos_spring[self._place] = (
+            np.where(self._sprung, self._before["qpos_spring"], q) + applied / self._spring
+        )
         self._applied = applied
 
     def _held(self) -> Array:
-        """Return the torque with which MuJoCo's friction constraint acted on each joint in the last step, shape (n,)."""
+        """Return the torque with which MuJoCo's friction constraint acted on each joint in
+        the last step, shape (n,).
+        """
         data, out = self._data, np.zeros(self._model.nv)
         rows = slice(data.ne, data.ne + data.nf)
         of_joints = data.efc_type[rows] == self._mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF
@@ -244,15 +329,29 @@ def _joint(model: "mujoco.MjModel", calibration: Calibration, name: str, prefix:
     number = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, prefix + name)
     if number < 0:
         known = [str(model.joint(k).name) for k in range(model.njnt)]
-        raise InputError(f"the MuJoCo model: {unknown_name('joint', prefix + name, known)}; the calibration of {calibration.arm} "
-                         "names this joint")
-    if model.jnt_type[number] not in tuple(map(int, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))):
-        raise InputError(f"the MuJoCo model: the joint {prefix + name} is a ball or free joint; a calibrated joint is a hinge or "
-                         "a slide")
+        raise InputError(
+            f"the MuJoCo model: {unknown_name('joint', prefix + name, known)}; the calibration of "
+            f"{calibration.arm} "
+            "names this joint"
+        )
+    if model.jnt_type[number] not in tuple(
+        map(int, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))
+    ):
+        raise InputError(
+            f"the MuJoCo model: the joint {prefix + name} is a ball or free joint; a calibrated "
+            "joint is a hinge or "
+            "a slide"
+        )
     if np.any(getattr(model, "jnt_stiffnesspoly", np.zeros(number + 1))[number]):
-        raise InputError(f"the MuJoCo model: the spring of joint {prefix + name} is a polynomial; friction needs a linear "
-                         "spring, or none")
+        raise InputError(
+            f"the MuJoCo model: the spring of joint {prefix + name} is a polynomial; friction "
+            "needs a linear "
+            "spring, or none"
+        )
     own = calibration.joints[name]
     if own.load == "normal" and own.bearing is None:
-        raise InputError(f"{name}: its friction grows with the normal load, but the calibration states no bearing")
+        raise InputError(
+            f"{name}: its friction grows with the normal load, but the calibration states no "
+            "bearing"
+        )
     return number

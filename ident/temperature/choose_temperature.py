@@ -1,9 +1,11 @@
-"""Choice of the temperature laws: pairs for the Coulomb and viscous part compete by errors on left-out blocks of round trips.
+"""Choice of the temperature laws: pairs for the Coulomb and viscous part compete by errors on
+left-out blocks of round trips.
 
-The simplest pair wins that no other beats: the errors of the blocks must differ by two standard errors of their signed ranks,
-and by 2.6 against a law without temperature. If an exponential decay and a parabola predict equally well, the decay wins:
-outside the measured temperatures a parabola turns around. Blocks are consecutive round trips, so a slow change of friction with
-another cause does not count many times.
+The simplest pair wins that no other beats: the errors of the blocks must differ by two standard
+errors of their signed ranks, and by 2.6 against a law without temperature. If an exponential decay
+and a parabola predict equally well, the decay wins: outside the measured temperatures a parabola
+turns around. Blocks are consecutive round trips, so a slow change of friction with another cause
+does not count many times.
 """
 
 from collections.abc import Mapping
@@ -15,13 +17,22 @@ from stribeck.ident.arrays import Array, Groups, group_index
 from stribeck.ident.errors import FitError, unknown_name
 from stribeck.ident.fit.choice.signed_ranks import excess_ranks
 from stribeck.ident.laws.law import Law
-from stribeck.ident.temperature.temperature_fit import TemperatureData, TemperatureFit, fit_temperature_law
-from stribeck.ident.temperature.temperature_laws import COMPETING, QUADRATIC, TEMPERATURE_LAWS, TemperatureLaw
+from stribeck.ident.temperature.temperature_fit import (
+    TemperatureData,
+    TemperatureFit,
+    fit_temperature_law,
+)
+from stribeck.ident.temperature.temperature_laws import (
+    COMPETING,
+    QUADRATIC,
+    TEMPERATURE_LAWS,
+    TemperatureLaw,
+)
 
-BLOCKS = 24             # most blocks of round trips
-FEWEST = 12             # least number of round trips
-_RIVAL = 2.0            # standard errors of the signed ranks by which a richer pair must win
-_CLAIM = 2.6            # and by which it must win against a law without temperature
+BLOCKS = 24  # most blocks of round trips
+FEWEST = 12  # least number of round trips
+_RIVAL = 2.0  # standard errors of the signed ranks by which a richer pair must win
+_CLAIM = 2.6  # and by which it must win against a law without temperature
 
 
 @dataclass(frozen=True)
@@ -75,13 +86,26 @@ class TemperatureChoice:
         The band covers the 95 % intervals of the chosen fit and of its rivals.
         """
         at = self.fit.predict(speed, theta, load)
-        return np.asarray(np.max([np.abs(one.predict(speed, theta, load) - at) + one.half_width(speed, theta, load)
-                                  for one in (self.fit, *self.rivals)], axis=0))
+        return np.asarray(
+            np.max(
+                [
+                    np.abs(one.predict(speed, theta, load) - at)
+                    + one.half_width(speed, theta, load)
+                    for one in (self.fit, *self.rivals)
+                ],
+                axis=0,
+            )
+        )
 
 
-def choose_temperature(data: TemperatureData, law: Law, start: Mapping[str, float], coulomb: str = "auto",
-                       viscous: str = "auto",
-                       competing: Mapping[str, tuple[TemperatureLaw, ...]] = COMPETING) -> TemperatureChoice:
+def choose_temperature(
+    data: TemperatureData,
+    law: Law,
+    start: Mapping[str, float],
+    coulomb: str = "auto",
+    viscous: str = "auto",
+    competing: Mapping[str, tuple[TemperatureLaw, ...]] = COMPETING,
+) -> TemperatureChoice:
     """Fit the competing pairs of temperature laws, and return the chosen one.
 
     Parameters
@@ -100,16 +124,30 @@ def choose_temperature(data: TemperatureData, law: Law, start: Mapping[str, floa
     InputError
         If a name is unknown.
     """
-    pairs = [(one, other) for one in _offered(competing["coulomb"], coulomb) for other in _offered(competing["viscous"], viscous)]
-    fits = sorted((fit_temperature_law(data, law, start, *pair) for pair in pairs),
-                  key=lambda fit: (_count(fit), fit.viscous.name == QUADRATIC.name, fit.held_out_rmse))
-    best = next((fit for fit in fits if not any(_beats(other, fit) for other in fits)),
-                min(fits, key=lambda fit: fit.held_out_rmse))
+    pairs = [
+        (one, other)
+        for one in _offered(competing["coulomb"], coulomb)
+        for other in _offered(competing["viscous"], viscous)
+    ]
+    fits = sorted(
+        (fit_temperature_law(data, law, start, *pair) for pair in pairs),
+        key=lambda fit: (_count(fit), fit.viscous.name == QUADRATIC.name, fit.held_out_rmse),
+    )
+    best = next(
+        (fit for fit in fits if not any(_beats(other, fit) for other in fits)),
+        min(fits, key=lambda fit: fit.held_out_rmse),
+    )
     none = next((fit for fit in fits if not _count(fit)), None)
     rivals = tuple(fit for fit in fits if fit is not best and _count(fit) and not _beats(best, fit))
-    return TemperatureChoice(best, rivals, tuple(TemperatureCandidate(fit.coulomb.name, fit.viscous.name, fit.held_out_rmse,
-                                                                      _count(fit)) for fit in fits),
-                             (none or best).held_out_rmse)
+    return TemperatureChoice(
+        best,
+        rivals,
+        tuple(
+            TemperatureCandidate(fit.coulomb.name, fit.viscous.name, fit.held_out_rmse, _count(fit))
+            for fit in fits
+        ),
+        (none or best).held_out_rmse,
+    )
 
 
 def blocks(group: Groups, time: Array | None = None) -> Groups:
@@ -151,7 +189,12 @@ def _count(fit: TemperatureFit) -> int:
 
 
 def _beats(one: TemperatureFit, other: TemperatureFit) -> bool:
-    """Return whether a fit predicts left-out blocks better than another, beyond chance and in the mean over all."""
+    """Return whether a fit predicts left-out blocks better than another, beyond chance
+    and in the mean over all.
+    """
     margin = _RIVAL if _count(one) and _count(other) else _CLAIM
-    return one.held_out_rmse < other.held_out_rmse and excess_ranks(np.maximum(one.held_out, 1e-300),
-                                                                    np.maximum(other.held_out, 1e-300)) > margin
+    return (
+        one.held_out_rmse < other.held_out_rmse
+        and excess_ranks(np.maximum(one.held_out, 1e-300), np.maximum(other.held_out, 1e-300))
+        > margin
+    )

@@ -12,20 +12,33 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.fit_friction import fit_friction
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.laws.law_table import law_named
-from stribeck.ident.temperature.choose_temperature import TemperatureChoice, blocks, choose_temperature
+from stribeck.ident.temperature.choose_temperature import (
+    TemperatureChoice,
+    blocks,
+    choose_temperature,
+)
 from stribeck.ident.temperature.temperature_fit import TemperatureData
 from stribeck.ident.temperature.temperature_result import TemperatureResult
 
-LEAST = 2.0             # K; least range of temperature that shows a dependence
+LEAST = 2.0  # K; least range of temperature that shows a dependence
 
 
-def fit_temperature(velocity: ArrayLike, torque: ArrayLike, temperature: ArrayLike, group: ArrayLike | None = None,
-                    load: ArrayLike | None = None, law: str = "auto", coulomb: str = "auto", viscous: str = "auto",
-                    time: ArrayLike | None = None) -> TemperatureResult:
+def fit_temperature(
+    velocity: ArrayLike,
+    torque: ArrayLike,
+    temperature: ArrayLike,
+    group: ArrayLike | None = None,
+    load: ArrayLike | None = None,
+    law: str = "auto",
+    coulomb: str = "auto",
+    viscous: str = "auto",
+    time: ArrayLike | None = None,
+) -> TemperatureResult:
     """Fit friction to points of one joint at different temperatures.
 
-    The Coulomb part and the viscous part of a law each have a factor that depends on temperature. Pairs of such temperature laws,
-    and no dependence at all, compete by their errors on round trips that were left out of the fit.
+    The Coulomb part and the viscous part of a law each have a factor that depends on temperature.
+    Pairs of such temperature laws, and no dependence at all, compete by their errors on round trips
+    that were left out of the fit.
 
     Parameters
     ----------
@@ -38,13 +51,15 @@ def fit_temperature(velocity: ArrayLike, torque: ArrayLike, temperature: ArrayLi
     load : array_like, shape (N,), optional
         Load of each point [N·m].
     law : str
-        A name in `LAWS`, or "auto" to let all laws compete, first without temperature, then with friction corrected to the
-        reference temperature.
+        A name in `LAWS`, or "auto" to let all laws compete, first without temperature, then with
+        friction corrected to the reference temperature.
     coulomb, viscous : str
-        Temperature law of each part: "none", "linear", "quadratic", "exponential" (decay to a floor), or "auto".
+        Temperature law of each part: "none", "linear", "quadratic", "exponential"
+        (decay to a floor), or "auto".
     time : array_like, shape (N,), optional
-        Time of each point [s]; default: points are in the order in which they were measured. A slow change with another cause,
-        such as running-in, looks like temperature if temperature only rises.
+        Time of each point [s]; default: points are in the order in which they were
+        measured. A slow change with another cause, such as running-in, looks like
+        temperature if temperature only rises.
 
     Returns
     -------
@@ -72,8 +87,11 @@ def fit_temperature(velocity: ArrayLike, torque: ArrayLike, temperature: ArrayLi
     t, moving = checked_numbers("temperature", temperature, len(w)), w != 0.0
     width = float(np.ptp(t[moving])) if moving.any() else 0.0
     if width < LEAST:
-        raise FitError(f"the temperature varies by {width:.2g} K; a dependence shows only from {LEAST:g} K on, for example "
-                       "during a warm-up")
+        raise FitError(
+            f"the temperature varies by {width:.2g} K; a dependence shows only from {LEAST:g} K "
+            "on, for example "
+            "during a warm-up"
+        )
     group = np.arange(len(w)) if group is None else np.asarray(group)
     when = None if time is None else checked_numbers("time", time, len(w))[moving]
     pressed = None if load is None else checked_numbers("load", load, len(w))
@@ -87,9 +105,17 @@ def fit_temperature(velocity: ArrayLike, torque: ArrayLike, temperature: ArrayLi
     return TemperatureResult.of(choice, reference)
 
 
-def fit_with_law(w: Array, tau: Array, load: Array | None, group: NDArray[Any], law: str, block: Groups,
-                 choose: Callable[[TemperatureData, FitResult], TemperatureChoice]) -> TemperatureChoice:
-    """Choose the law, then temperature laws; if they are claimed, choose both again with friction at the reference.
+def fit_with_law(
+    w: Array,
+    tau: Array,
+    load: Array | None,
+    group: NDArray[Any],
+    law: str,
+    block: Groups,
+    choose: Callable[[TemperatureData, FitResult], TemperatureChoice],
+) -> TemperatureChoice:
+    """Choose the law, then temperature laws; if they are claimed, choose both again with
+    friction at the reference.
 
     Parameters
     ----------
@@ -98,16 +124,21 @@ def fit_with_law(w: Array, tau: Array, load: Array | None, group: NDArray[Any], 
     block : ndarray, shape (M,)
         Block of each point that moves.
     choose : callable
-        Returns the choice of temperature laws for points without temperature, and the fit of their law.
+        Returns the choice of temperature laws for points without temperature,
+        and the fit of their law.
     """
     moving = w != 0.0
 
     def chosen(fit: FitResult) -> TemperatureChoice:
         own = None if load is None or fit.load == "none" else load[moving]
         speed = np.abs(w[moving])
-        return choose(TemperatureData(speed, (np.sign(w) * tau)[moving], np.zeros(len(speed)), own, block), fit)
+        return choose(
+            TemperatureData(speed, (np.sign(w) * tau)[moving], np.zeros(len(speed)), own, block),
+            fit,
+        )
 
-    choice = chosen(fit_friction(w, tau, load, group, law, "squares"))      # friction at other temperatures is no outlier
+    # friction at other temperatures is no outlier
+    choice = chosen(fit_friction(w, tau, load, group, law, "squares"))
     if not choice.claimed:
         return choice
     change = np.zeros(len(w))
@@ -126,10 +157,16 @@ def checked_numbers(name: str, values: ArrayLike, length: int) -> Array:
     try:
         found = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} holds values that are not numbers; numbers of shape ({length},) are needed") from None
+        raise InputError(
+            f"{name} holds values that are not numbers; numbers of shape ({length},) are needed"
+        ) from None
     if found.shape != (length,):
-        raise InputError(f"{name} has shape {found.shape}, velocity has ({length},); both need (N,)")
+        raise InputError(
+            f"{name} has shape {found.shape}, velocity has ({length},); both need (N,)"
+        )
     if not np.isfinite(found).all():
         row = int(np.argmin(np.isfinite(found)))
-        raise InputError(f"{name} is not a finite number in row {row}: {found[row]}; remove this row")
+        raise InputError(
+            f"{name} is not a finite number in row {row}: {found[row]}; remove this row"
+        )
     return found

@@ -16,8 +16,10 @@ from stribeck.ident.temperature.self_heating import SelfHeating, check_heating
 from stribeck.ident.temperature.temperature_fit import TemperatureFit, scaled
 from stribeck.ident.temperature.temperature_laws import PARTS, TEMPERATURE_LAWS, unit_of
 
-_CLOSE = 0.02           # rows of the table this near to the reference are left out, in measured ranges
-_ROWS = 13              # temperatures of the table of half widths, over three times the measured range
+# rows of the table this near to the reference are left out, in measured ranges
+_CLOSE = 0.02
+# temperatures of the table of half widths, over three times the measured range
+_ROWS = 13
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,9 @@ class JointTemperature:
     held_out_rmse, static_rmse : float
         Root mean square error of left-out round trips, with and without temperature [N·m or N].
     further_error : tuple of (float, float)
-        Temperatures [°C], and the half width of the 95 % interval of the change of friction from the reference temperature to
-        there, as a fraction of friction at the reference temperature. It covers all temperature laws that compete.
+        Temperatures [°C], and the half width of the 95 % interval of the change of friction from
+        the reference temperature to there, as a fraction of friction at the reference temperature.
+        It covers all temperature laws that compete.
     heating : SelfHeating, optional
         How friction heats the joint. With it, all temperatures are its dimensionless state.
     """
@@ -66,35 +69,51 @@ class JointTemperature:
     @cached_property
     def values(self) -> dict[str, float]:
         """Values of the parameters."""
-        return {name: float(entry.value) for name, entry in self.parameters.items() if entry.value is not None}
+        return {
+            name: float(entry.value)
+            for name, entry in self.parameters.items()
+            if entry.value is not None
+        }
 
     def factors(self, temperature: ArrayLike | None) -> tuple[Array, Array]:
-        """Return the factors of the Coulomb and the viscous part at temperatures [°C], shape (N,) each.
+        """Return the factors of the Coulomb and the viscous part at
+        temperatures [°C], shape (N,) each.
 
         None and nan stand for the reference temperature.
         """
         given = floats(np.nan if temperature is None else temperature)
         xp = library_of(given)
         theta = xp.where(xp.isnan(given), 0.0, given - self.reference)
-        return (TEMPERATURE_LAWS[self.coulomb].factor(theta, self.values, "coulomb"),
-                TEMPERATURE_LAWS[self.viscous].factor(theta, self.values, "viscous"))
+        return (
+            TEMPERATURE_LAWS[self.coulomb].factor(theta, self.values, "coulomb"),
+            TEMPERATURE_LAWS[self.viscous].factor(theta, self.values, "viscous"),
+        )
 
     def power_factors(self, state: ArrayLike) -> tuple[Array, Array]:
         """Return the factors with which friction heats at states, shape (N,) each.
 
-        Beyond the hottest measured state they stay as they are there: an extrapolated law could heat without end.
+        Beyond the hottest measured state they stay as they are there: an extrapolated
+        law could heat without end.
         """
         return self.factors(np.minimum(state, self.range[1]))
 
-    def friction(self, law: Law, values: Mapping[str, float], velocity: Array, load: Array | None,
-                 temperature: ArrayLike | None) -> Array:
+    def friction(
+        self,
+        law: Law,
+        values: Mapping[str, float],
+        velocity: Array,
+        load: Array | None,
+        temperature: ArrayLike | None,
+    ) -> Array:
         """Return the friction of a law at temperatures, shape (N,) [N·m or N]."""
         return scaled(law, values, velocity, load, *self.factors(temperature))
 
     def widening(self, temperature: ArrayLike | None) -> Array:
-        """Return the half width for the change to temperatures, as a fraction of friction at the reference, shape (N,).
+        """Return the half width for the change to temperatures, as a fraction of friction at
+        the reference, shape (N,).
 
-        It is 0 at the reference temperature. Beyond the table it grows with the distance as between its last two rows.
+        It is 0 at the reference temperature. Beyond the table it grows with the distance as
+        between its last two rows.
         """
         given = np.asarray(np.nan if temperature is None else temperature, dtype=float)
         at = np.where(np.isnan(given), self.reference, given)
@@ -103,7 +122,9 @@ class JointTemperature:
         t, half = np.array(self.further_error).T
         below = half[0] + (t[0] - at) * max((half[0] - half[1]) / (t[1] - t[0]), 0.0)
         above = half[-1] + (at - t[-1]) * max((half[-1] - half[-2]) / (t[-1] - t[-2]), 0.0)
-        return np.asarray(np.where(at < t[0], below, np.where(at > t[-1], above, np.interp(at, t, half))))
+        return np.asarray(
+            np.where(at < t[0], below, np.where(at > t[-1], above, np.interp(at, t, half)))
+        )
 
     def verdict(self) -> str:
         """The weakest verdict of the parameters."""
@@ -123,29 +144,39 @@ def each_temperature(temperature: ArrayLike, shape: tuple[int, ...]) -> Array:
     try:
         return np.broadcast_to(given, shape)
     except ValueError:
-        raise InputError(f"temperature has shape {given.shape}; a number, or an array of shape {shape[-1:]} or {shape}, is "
-                         "needed") from None
+        raise InputError(
+            f"temperature has shape {given.shape}; a number, or an array of shape {shape[-1:]} or "
+            f"{shape}, is "
+            "needed"
+        ) from None
 
 
 def check_temperature(found: JointTemperature, where: str) -> None:
-    """Refuse a dependence on temperature whose keys contradict each other; `where` begins the messages.
+    """Refuse a dependence on temperature whose keys contradict each other;
+    `where` begins the messages.
 
     Raises
     ------
     InputError
-        If a law is unknown, a parameter is missing, foreign or impossible, or the temperatures do not ascend.
+        If a law is unknown, a parameter is missing, foreign or impossible, or the
+        temperatures do not ascend.
     """
     needed: list[str] = []
     for part in PARTS:
         name = getattr(found, part)
         if name not in TEMPERATURE_LAWS:
-            raise InputError(f"{where}.{part}: {unknown_name('temperature law', name, TEMPERATURE_LAWS)}")
+            raise InputError(
+                f"{where}.{part}: {unknown_name('temperature law', name, TEMPERATURE_LAWS)}"
+            )
         needed += TEMPERATURE_LAWS[name].parameters(part)
     for name in needed:
         value = found.values.get(name)
         if value is None:
-            raise InputError(f"{where}.parameters.{name} has no value; the temperature laws {found.coulomb} and {found.viscous} "
-                             "need it")
+            raise InputError(
+                f"{where}.parameters.{name} has no value; the temperature laws {found.coulomb} "
+                f"and {found.viscous} "
+                "need it"
+            )
         if name.endswith("_decay") and value <= 0.0:
             raise InputError(f"{where}.parameters.{name} = {value:g}; it must be positive")
     for name in found.parameters:
@@ -157,22 +188,42 @@ def check_temperature(found: JointTemperature, where: str) -> None:
         raise InputError(f"{where}.further_error: temperatures must be in ascending order")
 
 
-def joint_temperature(choice: TemperatureChoice, reference: float, heating: SelfHeating | None = None) -> JointTemperature:
-    """Return the temperature dependence that a choice of temperature laws claims; with `heating`, over its state."""
+def joint_temperature(
+    choice: TemperatureChoice, reference: float, heating: SelfHeating | None = None
+) -> JointTemperature:
+    """Return the temperature dependence that a choice of temperature laws claims; with
+    `heating`, over its state.
+    """
     fit, measured = choice.fit, choice.fit.data.temperature
     low, high = float(measured.min()), float(measured.max())
     digits = 1 if heating is None else 3
-    least, most = np.round((low - (high - low) + reference, high + (high - low) + reference), digits - 1)
+    least, most = np.round(
+        (low - (high - low) + reference, high + (high - low) + reference), digits - 1
+    )
     even = np.round(np.linspace(least, most, _ROWS), digits) - reference
     theta = np.union1d(even[np.abs(even) > _CLOSE * (high - low)], [0.0])
-    parameters = {name: entry for name, entry in with_intervals(fit, heating is None).items() if "_temperature_" in name}
+    parameters = {
+        name: entry
+        for name, entry in with_intervals(fit, heating is None).items()
+        if "_temperature_" in name
+    }
     return JointTemperature(
-        reference, fit.coulomb.name, fit.viscous.name, parameters, (low + reference, high + reference), fit.held_out_rmse,
-        choice.static_rmse, tuple((float(reference + at), _doubt(choice, float(at))) for at in theta), heating)
+        reference,
+        fit.coulomb.name,
+        fit.viscous.name,
+        parameters,
+        (low + reference, high + reference),
+        fit.held_out_rmse,
+        choice.static_rmse,
+        tuple((float(reference + at), _doubt(choice, float(at))) for at in theta),
+        heating,
+    )
 
 
 def _doubt(choice: TemperatureChoice, theta: float) -> float:
-    """Return the half width of the change of friction to a temperature, relative to friction at the reference temperature."""
+    """Return the half width of the change of friction to a temperature, relative to friction at
+    the reference temperature.
+    """
     data, worst = choice.fit.data, 0.0
     speed, load = data.speed, data.load
     at, there = np.zeros(len(speed)), np.full(len(speed), theta)
@@ -187,7 +238,8 @@ def _doubt(choice: TemperatureChoice, theta: float) -> float:
 
 
 def with_intervals(fit: TemperatureFit, degrees: bool = True) -> dict[str, Parameter]:
-    """Return all parameters of a fit with 95 % intervals and verdicts; units of the law's own parameters are left empty.
+    """Return all parameters of a fit with 95 % intervals and verdicts; units of the law's own
+    parameters are left empty.
 
     Without `degrees`, the temperature is a dimensionless state.
     """
@@ -197,9 +249,13 @@ def with_intervals(fit: TemperatureFit, degrees: bool = True) -> dict[str, Param
     for name, value in fit.values.items():
         unit = unit_of(name, degrees) if "_temperature_" in name else ""
         if name not in at:
-            found[name] = Parameter(value, None, None, None, unit, "at bound", "at the end of its range")
+            found[name] = Parameter(
+                value, None, None, None, unit, "at bound", "at the end of its range"
+            )
             continue
         half = fit.factor * float(error[at[name]])
         low, high = value - half, value + half
-        found[name] = Parameter(value, float(error[at[name]]), low, high, unit, verdict(value, low, high))
+        found[name] = Parameter(
+            value, float(error[at[name]]), low, high, unit, verdict(value, low, high)
+        )
     return found

@@ -1,8 +1,10 @@
-r"""State of a joint that friction heats and its surroundings cool, for joints without a temperature sensor.
+r"""State of a joint that friction heats and its surroundings cool, for joints
+without a temperature sensor.
 
-One body takes up the power of friction, and loses heat in proportion to its temperature above the surroundings. Only this
-temperature relative to a typical one matters, so the state s is dimensionless: 0 is a cold joint, and 1 the state at which the
-power P of friction settles if it stays equal to :math:`P_0`,
+One body takes up the power of friction, and loses heat in proportion to its temperature above the
+surroundings. Only this temperature relative to a typical one matters, so the state s is
+dimensionless: 0 is a cold joint, and 1 the state at which the power P of friction settles if it
+stays equal to :math:`P_0`,
 
 .. math:: \tau \dot s = P / P_0 - s, \qquad P = \tau_f(\omega, L, s)\, \omega.
 
@@ -23,9 +25,10 @@ from stribeck.ident.laws.quantity import HEATING
 from stribeck.ident.memory.joint_memory import dry_level
 
 TIME, SECOND_TIME, SECOND_SHARE, POWER = NAMES = tuple(quantity.name for quantity in HEATING)
-_PASSES = 6             # passes in which the power follows from the states of the pass before
+_PASSES = 6  # passes in which the power follows from the states of the pass before
 
-Factors = Callable[[Array], tuple[Array, Array]]        # factors of the Coulomb and viscous part at states, shape (N,) each
+# factors of the Coulomb and viscous part at states, shape (N,) each
+Factors = Callable[[Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,9 @@ class SelfHeating:
     Attributes
     ----------
     parameters : dict of str to Parameter
-        ``time_constant`` [s] and ``power`` [W], the power at which the state settles at 1; if a second time constant is resolved,
-        also ``second_time_constant`` [s] and ``second_share``, the share of its body in the state.
+        ``time_constant`` [s] and ``power`` [W], the power at which the state settles at 1; if a
+        second time constant is resolved, also ``second_time_constant`` [s] and ``second_share``,
+        the share of its body in the state.
     """
 
     parameters: Mapping[str, Parameter]
@@ -44,13 +48,15 @@ class SelfHeating:
     @cached_property
     def times(self) -> Array:
         """Time constant of each body, shape (m,) [s]."""
-        return np.array([self._value(name) for name in (TIME, SECOND_TIME) if name in self.parameters])
+        return np.array(
+            [self._value(name) for name in (TIME, SECOND_TIME) if name in self.parameters]
+        )
 
     @cached_property
     def shares(self) -> Array:
         """Share of each body in the state, shape (m,)."""
         second = self._value(SECOND_SHARE) if SECOND_SHARE in self.parameters else 0.0
-        return np.array([1.0 - second, second])[:len(self.times)]
+        return np.array([1.0 - second, second])[: len(self.times)]
 
     @property
     def power(self) -> float:
@@ -102,7 +108,14 @@ class HeatLog:
     viscous: Array
     span: float
 
-    def states(self, t: Array, times: Array, shares: Array, power: float = 1.0, factors: Factors | None = None) -> Array:
+    def states(
+        self,
+        t: Array,
+        times: Array,
+        shares: Array,
+        power: float = 1.0,
+        factors: Factors | None = None,
+    ) -> Array:
         """Return the state at times, shape (N,).
 
         Parameters
@@ -114,7 +127,8 @@ class HeatLog:
         power : float
             Power at which the state settles at 1 [W].
         factors : callable, optional
-            Factors of both parts of friction at states, shape (B,); without it, friction is that at the reference.
+            Factors of both parts of friction at states, shape (B,); without it, friction
+            is that at the reference.
         """
         whole = self._filtered(self.dry + self.viscous, times, shares) / power
         for _ in range(_PASSES if factors is not None else 0):
@@ -122,10 +136,14 @@ class HeatLog:
             before = np.concatenate(([0.0], whole[:-1]))
             dry, viscous = factors(0.5 * (before + whole))
             whole = self._filtered(self.dry * dry + self.viscous * viscous, times, shares) / power
-        return np.interp(t, np.append(self.end[0] - self.duration[0], self.end), np.append(0.0, whole))
+        return np.interp(
+            t, np.append(self.end[0] - self.duration[0], self.end), np.append(0.0, whole)
+        )
 
     def _filtered(self, power: Array, times: Array, shares: Array) -> Array:
-        """Return the shares' mean of the power after first-order lags, at the end of each interval, shape (B,) [W]."""
+        """Return the shares' mean of the power after first-order lags, at the end of each
+        interval, shape (B,) [W].
+        """
         from scipy.signal import lfilter  # takes a while to load
 
         out = np.zeros(len(power))
@@ -145,8 +163,15 @@ class HeatLog:
         return np.flatnonzero(np.abs(np.diff(self.duration)) > 1e-9 * self.duration[1:]) + 1
 
 
-def heat_log(law: Law, values: Mapping[str, float], end: Array, duration: Array, speed: Array, load: Array | None = None,
-             span: float | None = None) -> HeatLog:
+def heat_log(
+    law: Law,
+    values: Mapping[str, float],
+    end: Array,
+    duration: Array,
+    speed: Array,
+    load: Array | None = None,
+    span: float | None = None,
+) -> HeatLog:
     """Return the power of a law's friction along a motion.
 
     Parameters
@@ -162,8 +187,13 @@ def heat_log(law: Law, values: Mapping[str, float], end: Array, duration: Array,
         Time that was recorded [s]; default: the whole.
     """
     dry = dry_level(law, values, speed, load)
-    return HeatLog(end, duration, dry * speed, (law.torque(speed, values, load) - dry) * speed,
-                   float(np.sum(duration)) if span is None else span)
+    return HeatLog(
+        end,
+        duration,
+        dry * speed,
+        (law.torque(speed, values, load) - dry) * speed,
+        float(np.sum(duration)) if span is None else span,
+    )
 
 
 def check_heating(found: SelfHeating, where: str) -> None:
@@ -174,7 +204,11 @@ def check_heating(found: SelfHeating, where: str) -> None:
     InputError
         Names the key.
     """
-    needed = NAMES if SECOND_TIME in found.parameters or SECOND_SHARE in found.parameters else (TIME, POWER)
+    needed = (
+        NAMES
+        if SECOND_TIME in found.parameters or SECOND_SHARE in found.parameters
+        else (TIME, POWER)
+    )
     for name in found.parameters:
         if name not in needed:
             raise InputError(f"{where}: {unknown_name('parameter', name, needed)}")

@@ -16,8 +16,11 @@ def parameter_frame(joints: Mapping[str, Mapping[str, Parameter]]) -> pd.DataFra
 
     Parameters that the data do not show have no value.
     """
-    rows: Iterable[dict[str, object]] = ({"joint": joint, "parameter": name, **asdict(entry)}
-                                         for joint, parameters in joints.items() for name, entry in parameters.items())
+    rows: Iterable[dict[str, object]] = (
+        {"joint": joint, "parameter": name, **asdict(entry)}
+        for joint, parameters in joints.items()
+        for name, entry in parameters.items()
+    )
     return pd.DataFrame(rows).reindex(columns=_COLUMNS)
 
 

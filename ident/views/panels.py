@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-_COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.7         # panels in a row of a figure; size of a panel in inches
-_SPEEDS = 120                                   # speeds of a curve
-PLAIN = "#1b3a5c"                               # colour of friction without load
-SHADES = ("#66b79c", "#3f9ea0", "#2a7b9b", "#29507f", "#251f4d")      # light to dark, so that the scale is readable in grey print
+# panels in a row of a figure; size of a panel in inches
+_COLUMNS, _WIDTH, _HEIGHT = 3, 3.6, 2.7
+_SPEEDS = 120  # speeds of a curve
+PLAIN = "#1b3a5c"  # colour of friction without load
+# light to dark, so that the scale is readable in grey print
+SHADES = ("#66b79c", "#3f9ea0", "#2a7b9b", "#29507f", "#251f4d")
 
 
 def shown_speeds(low: float, high: float) -> Array:
@@ -33,19 +35,28 @@ def panels(figure: "Figure", names: Sequence[str]) -> "dict[str, Axes]":
     """Return a panel for each name, three in a row."""
     columns = min(_COLUMNS, len(names))
     axes = figure.subplots(-(-len(names) // columns), columns, squeeze=False).ravel()
-    for ax in axes[len(names):]:
+    for ax in axes[len(names) :]:
         ax.set_visible(False)
     return dict(zip(names, axes, strict=False))
 
 
 def shown_figure(names: Sequence[str]) -> "dict[str, Axes]":
-    """Return the panels of a new figure that notebooks and interactive sessions show by themselves."""
+    """Return the panels of a new figure that notebooks and interactive
+    sessions show by themselves.
+    """
     from matplotlib import pyplot
 
     return panels(pyplot.figure(figsize=figure_size(len(names)), layout="constrained"), names)
 
 
-def draw_curve(ax: "Axes", speed: Array, friction: Array, band: Array | float, colour: Array | str, label: str = "") -> None:
+def draw_curve(
+    ax: "Axes",
+    speed: Array,
+    friction: Array,
+    band: Array | float,
+    colour: Array | str,
+    label: str = "",
+) -> None:
     """Draw friction over speed with its band."""
     ax.fill_between(speed, friction - band, friction + band, color=colour, alpha=0.3, lw=0)
     ax.plot(speed, friction, color=colour, lw=1.3, label=label or None)
@@ -65,17 +76,26 @@ def load_colours(loads: ArrayLike, low: float, high: float) -> Array:
 
 def draw_points(ax: "Axes", speed: Array, torque: Array, colour: Array | str) -> None:
     """Draw measured points over the absolute value of their speed."""
-    ax.scatter(np.abs(speed), torque, s=18.0, c=colour, edgecolors="white", linewidths=0.4, zorder=4)
+    ax.scatter(
+        np.abs(speed), torque, s=18.0, c=colour, edgecolors="white", linewidths=0.4, zorder=4
+    )
 
 
 def finish(ax: "Axes", title: str, unit: str, loads: bool = False) -> None:
-    """Label the axes of a panel; `unit` is that of the friction, N·m or N. With `loads`, the last curve is named first."""
-    ax.set(xscale="log", xlabel=f"speed, {'m/s' if unit == 'N' else 'rad/s'}", ylabel=f"friction, {unit}")
+    """Label the axes of a panel; `unit` is that of the friction, N·m or N. With `loads`, the
+    last curve is named first.
+    """
+    ax.set(
+        xscale="log",
+        xlabel=f"speed, {'m/s' if unit == 'N' else 'rad/s'}",
+        ylabel=f"friction, {unit}",
+    )
     ax.set_ylim(bottom=0.0)
     ax.set_title(title, loc="left", fontsize=9, parse_math=False)
     handles, labels = ax.get_legend_handles_labels()
     if labels:
-        order = slice(None, None, -1 if loads else 1)       # the greatest load on top, as the curves are
+        # the greatest load on top, as the curves are
+        order = slice(None, None, -1 if loads else 1)
         for text in ax.legend(handles[order], labels[order], frameon=False, fontsize=7).get_texts():
             text.set_parse_math(False)
     ax.spines[["top", "right"]].set_visible(False)

@@ -9,16 +9,24 @@ from stribeck.ident.arrays import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MEASURED, WITHOUT_FRICTION, PREDICTED, RESIDUAL = "#a9cbe0", "#98a3ad", "#b8501f", "#1b2733"      # colours
-_GAP = 0.5                      # s without points from which lines are interrupted
+# colours
+MEASURED, WITHOUT_FRICTION, PREDICTED, RESIDUAL = "#a9cbe0", "#98a3ad", "#b8501f", "#1b2733"
+_GAP = 0.5  # s without points from which lines are interrupted
 
 
-def draw_torques(ax: "Axes", title: str, t: Array, measured: Array, predicted: Array, rigid: Array) -> None:
-    """Draw measured torque, predicted torque with and without friction, and the residual; all of shape (N,)."""
+def draw_torques(
+    ax: "Axes", title: str, t: Array, measured: Array, predicted: Array, rigid: Array
+) -> None:
+    """Draw measured torque, predicted torque with and without friction, and the
+    residual; all of shape (N,).
+    """
     for values, colour, width, label in (
-            (measured, MEASURED, 3.0, "measured"),          # wide, because the prediction is drawn over it
-            (rigid, WITHOUT_FRICTION, 0.8, "predicted without friction"),
-            (predicted, PREDICTED, 0.8, "predicted"), (measured - predicted, RESIDUAL, 0.8, "residual")):
+        # wide, because the prediction is drawn over it
+        (measured, MEASURED, 3.0, "measured"),
+        (rigid, WITHOUT_FRICTION, 0.8, "predicted without friction"),
+        (predicted, PREDICTED, 0.8, "predicted"),
+        (measured - predicted, RESIDUAL, 0.8, "residual"),
+    ):
         ax.plot(*broken(t, values), color=colour, linewidth=width, label=label)
     ax.set_title(title, parse_math=False)
 

@@ -14,7 +14,9 @@ from tests.drivers.wires import Bench, benches, patiently
 
 @pytest.fixture(scope="module")
 def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
-    """Start an emulator in another process: ``bench(kind, changes)``; emulators end with their module."""
+    """Start an emulator in another process: ``bench(kind, changes)``;
+    emulators end with their module.
+    """
     with patiently():
         yield from benches(make_arm)
 
@@ -23,7 +25,9 @@ def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
 def simulate(make_arm: Callable[..., ArmFile]) -> Callable[..., SimulatedArm]:
     """Make an enabled simulated arm whose ``[simulation]`` table has these changes."""
 
-    def make(simulation: dict[str, Any] | None = None, base: str = "pair", seed: int | None = None) -> SimulatedArm:
+    def make(
+        simulation: dict[str, Any] | None = None, base: str = "pair", seed: int | None = None
+    ) -> SimulatedArm:
         arm = SimulatedArm(make_arm({"simulation": simulation or {}}, base), seed=seed)
         arm.enable()
         return arm
@@ -33,10 +37,17 @@ def simulate(make_arm: Callable[..., ArmFile]) -> Callable[..., SimulatedArm]:
 
 @pytest.fixture
 def drive() -> Callable[..., dict[str, np.ndarray]]:
-    """Drive an arm through velocity commands, (N, n); return t, q, dq and tau with one row per command."""
+    """Drive an arm through velocity commands, (N, n); return t, q, dq and tau
+    with one row per command.
+    """
 
     def run(arm: Arm, velocity: np.ndarray) -> dict[str, np.ndarray]:
-        samples: list[JointSample] = [arm.step(Command(row)) for row in np.asarray(velocity, dtype=float)]
-        return {key: np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q", "dq", "tau")}
+        samples: list[JointSample] = [
+            arm.step(Command(row)) for row in np.asarray(velocity, dtype=float)
+        ]
+        return {
+            key: np.array([getattr(sample, key) for sample in samples])
+            for key in ("t", "q", "dq", "tau")
+        }
 
     return run

@@ -5,7 +5,7 @@ import time
 from stribeck.drivers.wire.axis import Axis, Reading, Steps
 from stribeck.drivers.wire.drive_link import DriveLink
 
-PAUSE = 0.07            # s: longer than a drive may be silent, shorter than its watchdog's time
+PAUSE = 0.07  # s: longer than a drive may be silent, shorter than its watchdog's time
 
 
 class Ideal(Axis):
@@ -14,7 +14,14 @@ class Ideal(Axis):
     steps, watched = Steps(1e-6, 1e-6, 1e-6), True
 
     def __init__(self, joint):
-        self.joint, self.state, self.velocity, self.q, self.mute, self.noise = joint, "off", 0.0, 0.0, False, None
+        self.joint, self.state, self.velocity, self.q, self.mute, self.noise = (
+            joint,
+            "off",
+            0.0,
+            0.0,
+            False,
+            None,
+        )
 
     @property
     def power(self):
@@ -43,7 +50,9 @@ class Ideal(Axis):
 
 
 class Loopback(DriveLink):
-    """Drives that reply immediately; in the next `pauses` cycles the computer pauses while it waits for the replies."""
+    """Drives that reply immediately; in the next `pauses` cycles the computer pauses while
+    it waits for the replies.
+    """
 
     def __init__(self, joints, keys, drives):
         self.axes, self.pauses, self.failures = tuple(Ideal(joint) for joint in joints), 0, 0
@@ -72,5 +81,7 @@ class Loopback(DriveLink):
         for axis in self.axes:
             axis.q += axis.velocity * 0.005
             if not axis.mute:
-                axis.reading = Reading(time.monotonic(), axis.q, next(axis.noise) if axis.noise else axis.velocity, 0.0)
+                axis.reading = Reading(
+                    time.monotonic(), axis.q, next(axis.noise) if axis.noise else axis.velocity, 0.0
+                )
         return asked

@@ -1,4 +1,6 @@
-"""The contract of every arm: one test class, run on every backend. A new driver adds a function and a line in BACKENDS."""
+"""The contract of every arm: one test class, run on every backend. A new driver adds a
+function and a line in BACKENDS.
+"""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +20,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import load_run
 from tests.drivers.wires import benches
 
-MOTION = 60             # cycles of the motion that every backend can carry out
+MOTION = 60  # cycles of the motion that every backend can carry out
 
 
 def motion(k: int, rate: float) -> np.ndarray:
@@ -32,7 +34,9 @@ def simulated(arm, tmp_path, emulated):
 
 
 def elastic(arm, tmp_path, emulated):
-    return SimulatedArm(replace(arm, simulation={**arm.simulation, "stiffness": 2000.0, "stiffness_damping": 5.0}))
+    return SimulatedArm(
+        replace(arm, simulation={**arm.simulation, "stiffness": 2000.0, "stiffness_damping": 5.0})
+    )
 
 
 def supervised(arm, tmp_path, emulated):
@@ -42,7 +46,9 @@ def supervised(arm, tmp_path, emulated):
 def replayed(arm, tmp_path, emulated):
     """A recording of the motion."""
     source = SimulatedArm(arm)
-    writer = RunWriter(tmp_path / "recording", arm, load_mechanism(arm), "contract", source.rate, source.resolution)
+    writer = RunWriter(
+        tmp_path / "recording", arm, load_mechanism(arm), "contract", source.rate, source.resolution
+    )
     with writer, source:
         source.enable()
         for k in range(MOTION):
@@ -82,7 +88,8 @@ BACKENDS = {
     "odrive": odrive,
     "cubemars": cubemars,
 }
-SETTLING = {"cubemars": 80}     # cycles: a motor that holds by stiffness sinks a little when its brake opens
+# cycles: a motor that holds by stiffness sinks a little when its brake opens
+SETTLING = {"cubemars": 80}
 REAL_TIME = {"canopen", "dynamixel", "damiao", "odrive", "cubemars"}
 
 
@@ -93,7 +100,9 @@ def way(samples, dq):
 
 
 def stood(samples, dq, rate):
-    """Tolerance of `way`: a busy computer may send nothing for a while, and a joint then moves on for two periods only."""
+    """Tolerance of `way`: a busy computer may send nothing for a while, and a joint then
+    moves on for two periods only.
+    """
     paused = np.clip(np.diff([sample.t for sample in samples]) - 2.0 / rate, 0.0, None)
     return (paused[:, None] * np.maximum(np.abs(dq[1:]), np.abs(dq[:-1]))).sum(axis=0)
 
@@ -120,7 +129,9 @@ def backend(request):
 
 @pytest.fixture(scope="module")
 def emulated(backend, make_arm, tmp_path_factory):
-    """Give the emulator of a protocol, on the kind of line that hardware has; one emulator serves all tests of a backend."""
+    """Give the emulator of a protocol, on the kind of line that hardware has; one emulator
+    serves all tests of a backend.
+    """
     lines = {"dynamixel": {"driver": {"port": str(tmp_path_factory.mktemp("line") / "tty")}}}
     with contextmanager(benches)(make_arm) as start:
         yield cache(lambda kind: start(kind, lines.get(kind)))
@@ -149,9 +160,14 @@ class TestArm:
     def test_limits_are_those_of_the_arm_file(self, backend, session):
         limits = session.arm.limits
         assert limits.position.tolist() == [[-2.5, 2.5], [-1.5, 1.5]]
-        torque = [12.0, 24.0] if backend == "dynamixel" else [60.0, 40.0]       # largest torques of its servos
-        for key, values in {"velocity": [2.0, 1.5], "acceleration": [8.0, 8.0], "torque": torque,
-                            "temperature": [70.0, 70.0]}.items():
+        # largest torques of its servos
+        torque = [12.0, 24.0] if backend == "dynamixel" else [60.0, 40.0]
+        for key, values in {
+            "velocity": [2.0, 1.5],
+            "acceleration": [8.0, 8.0],
+            "torque": torque,
+            "temperature": [70.0, 70.0],
+        }.items():
             assert getattr(limits, key).tolist() == values
 
     def test_resolution_has_a_step_per_joint(self, session):
@@ -205,7 +221,7 @@ class TestArm:
 
     def test_time_advances_by_a_period_per_step(self, enabled, backend):
         t = np.array([sample.t for sample in enabled.steps(MOTION)])
-        if backend in REAL_TIME:                # on a busy computer single steps may be late
+        if backend in REAL_TIME:  # on a busy computer single steps may be late
             assert (np.diff(t) > 0.0).all()
             assert np.median(np.diff(t)) == pytest.approx(1.0 / enabled.arm.rate, rel=0.05)
         else:
@@ -213,7 +229,8 @@ class TestArm:
 
     def test_values_were_received_recently(self, enabled, backend):
         for sample in enabled.steps(10):
-            if backend in REAL_TIME:            # replies come after the request; a late reply is not yet stale
+            # replies come after the request; a late reply is not yet stale
+            if backend in REAL_TIME:
                 assert (np.abs(sample.t_joint - sample.t) < 0.05).all()
             else:
                 assert (sample.t_joint <= sample.t).all()
@@ -223,16 +240,25 @@ class TestArm:
         samples = enabled.steps(MOTION)
         wanted = np.array([motion(k, enabled.arm.rate) for k in range(MOTION)])
         off = np.abs(samples[-1].q - samples[0].q - way(samples, wanted))
-        assert (off <= 0.05 * np.abs(way(samples, wanted)) + stood(samples, wanted, enabled.arm.rate)).all()
+        assert (
+            off <= 0.05 * np.abs(way(samples, wanted)) + stood(samples, wanted, enabled.arm.rate)
+        ).all()
 
     def test_velocity_is_the_rate_of_position(self, enabled, backend):
         samples = enabled.steps(MOTION)
-        t, q, dq = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q", "dq"))
-        if backend in REAL_TIME:                # a drive reads its position when the frame reaches it, not at `t`
+        t, q, dq = (
+            np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q", "dq")
+        )
+        # a drive reads its position when the frame reaches it, not at `t`
+        if backend in REAL_TIME:
             off = np.abs(q[-1] - q[0] - way(samples, dq))
-            assert (off <= 0.05 * np.abs(way(samples, dq)) + stood(samples, dq, enabled.arm.rate)).all()
+            assert (
+                off <= 0.05 * np.abs(way(samples, dq)) + stood(samples, dq, enabled.arm.rate)
+            ).all()
         else:
-            np.testing.assert_allclose(np.diff(q, axis=0) / np.diff(t)[:, None], (dq[1:] + dq[:-1]) / 2.0, atol=0.01)
+            np.testing.assert_allclose(
+                np.diff(q, axis=0) / np.diff(t)[:, None], (dq[1:] + dq[:-1]) / 2.0, atol=0.01
+            )
 
     def test_a_sample_is_not_changed_by_later_steps(self, enabled):
         (first,) = enabled.steps(1)
@@ -289,12 +315,16 @@ class TestArm:
         with pytest.raises(ArmStopped):
             enabled.steps(1)
 
-    @pytest.mark.parametrize(("torque", "mode"), [
-        (np.array([0.0, np.nan]), ("velocity", "torque")),
-        (None, ("velocity", "torque")),
-        (np.zeros(1), ("velocity", "torque")),
-        (np.zeros(2), ("velocity", "position")),
-    ], ids=["nan", "no torque given", "a torque missing", "unknown mode"])
+    @pytest.mark.parametrize(
+        ("torque", "mode"),
+        [
+            (np.array([0.0, np.nan]), ("velocity", "torque")),
+            (None, ("velocity", "torque")),
+            (np.zeros(1), ("velocity", "torque")),
+            (np.zeros(2), ("velocity", "position")),
+        ],
+        ids=["nan", "no torque given", "a torque missing", "unknown mode"],
+    )
     def test_an_impossible_mode_is_refused_and_stops(self, enabled, torque, mode):
         if "torque" not in enabled.arm.modes:
             pytest.skip("takes no torques")

@@ -13,7 +13,7 @@ from tests.drivers.ideal_drives import Loopback
 from tests.drivers.wires import PAIR, steps, virtual_drives, with_port
 
 COUPLED = {"transmission": {"lift": {"turn": 0.5}}}
-RATE = np.array([0.3, -0.2])                            # of the joints
+RATE = np.array([0.3, -0.2])  # of the joints
 OF_MOTORS = np.array([0.3, -0.2 + 0.5 * 0.3])
 
 
@@ -28,7 +28,8 @@ def test_limits_of_motors_let_joints_use_their_limits(make_arm):
     assert (travel >= motors.position[:, 0] - 1e-12).all()
     assert (travel <= motors.position[:, 1] + 1e-12).all()
     np.testing.assert_allclose(motors.velocity, [2.0, 1.5 + 0.5 * 2.0])
-    np.testing.assert_allclose(motors.torque, [60.0 + 0.5 * 40.0, 40.0])          # u_turn = tau_turn - 0.5 tau_lift
+    # u_turn = tau_turn - 0.5 tau_lift
+    np.testing.assert_allclose(motors.torque, [60.0 + 0.5 * 40.0, 40.0])
 
 
 def test_set_points_go_to_motors_and_replies_are_converted_to_joints(make_arm):
@@ -54,7 +55,8 @@ def test_emulated_drives_carry_a_coupled_joint(make_arm, kind):
         torque = np.mean([sample.tau for sample in late], axis=0)
         assert rate == pytest.approx(RATE, abs=0.02)
         back = np.mean([sample.tau for sample in steps(arm, 120, -RATE)[60:]], axis=0)
-    odd = 0.5 * (torque - back)                         # gravity changes little within a tenth of a radian
+    # gravity changes little within a tenth of a radian
+    odd = 0.5 * (torque - back)
     motor = 1.5 * np.sign(OF_MOTORS[1]) + 0.8 * OF_MOTORS[1]
     assert odd[0] == pytest.approx(3.0 + 2.0 * 0.3 + 0.5 * motor, rel=0.1)
     assert odd[1] == pytest.approx(-2.0 - 1.5 * 0.2 + motor, rel=0.15)
@@ -71,6 +73,9 @@ def test_joints_that_share_a_motor_must_share_a_mode(make_arm):
 def test_a_driver_without_coupling_refuses_a_transmission(make_arm):
     from stribeck.drivers.connect import connect
 
-    with pytest.raises(InputError, match=r"\[transmission\]: the driver cubemars does not support motors that move "
-                                         "several joints"):
+    with pytest.raises(
+        InputError,
+        match=r"\[transmission\]: the driver cubemars does not support motors that move "
+        "several joints",
+    ):
         connect(make_arm(with_port(PAIR["cubemars"], 1) | COUPLED))

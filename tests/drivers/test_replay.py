@@ -30,7 +30,17 @@ def recording(make_arm, tmp_path):
     arm = make_arm({"simulation": {"torque_noise": 0.2, "encoder_step": 1e-4, "torque_step": 0.1}})
     source = SimulatedArm(arm, seed=3)
     samples = []
-    with RunWriter(tmp_path / "recording", arm, load_mechanism(arm), "a test", source.rate, source.resolution) as writer, source:
+    with (
+        RunWriter(
+            tmp_path / "recording",
+            arm,
+            load_mechanism(arm),
+            "a test",
+            source.rate,
+            source.resolution,
+        ) as writer,
+        source,
+    ):
         source.enable()
         for k in range(CYCLES):
             samples.append(source.step(Command(command(k))))

@@ -1,4 +1,6 @@
-"""The supervisor: every limit trips, the arm is stopped before an error is raised, and no limit trips without a cause."""
+"""The supervisor: every limit trips, the arm is stopped before an error is raised, and no
+limit trips without a cause.
+"""
 
 import pickle
 from dataclasses import replace
@@ -16,8 +18,14 @@ from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.errors import InputError
 
 RATE = 100.0
-LIMITS = Limits(position=np.array([[-2.0, 2.0], [-1.0, 1.5]]), velocity=np.array([2.0, 1.0]), acceleration=np.array([8.0, 4.0]),
-                torque=np.array([60.0, 40.0]), temperature=np.array([70.0, np.nan]), following_error=np.array([0.05, 0.1]))
+LIMITS = Limits(
+    position=np.array([[-2.0, 2.0], [-1.0, 1.5]]),
+    velocity=np.array([2.0, 1.0]),
+    acceleration=np.array([8.0, 4.0]),
+    torque=np.array([60.0, 40.0]),
+    temperature=np.array([70.0, np.nan]),
+    following_error=np.array([0.05, 0.1]),
+)
 REST = np.zeros(2)
 
 
@@ -47,8 +55,17 @@ class FakeArm:
     def step(self, command):
         self.calls.append("step")
         self.t += 1.0 / RATE
-        self.q = self.q + np.asarray(self.altered.get("dq", REST)) / RATE       # integrates its velocity
-        plain = JointSample(self.t, self.q, REST, REST, np.full(2, self.t), np.array([25.0, np.nan]), np.zeros(2, dtype=np.int64))
+        # integrates its velocity
+        self.q = self.q + np.asarray(self.altered.get("dq", REST)) / RATE
+        plain = JointSample(
+            self.t,
+            self.q,
+            REST,
+            REST,
+            np.full(2, self.t),
+            np.array([25.0, np.nan]),
+            np.zeros(2, dtype=np.int64),
+        )
         late = self.altered.get("age")
         changes = {key: value for key, value in self.altered.items() if key != "age"}
         return replace(plain, **changes, **({} if late is None else {"t_joint": self.t - late}))
@@ -77,7 +94,9 @@ def stops(fake):
 
 
 def trips(fake, commands=(REST,), **altered):
-    """Return the breach that these samples cause; the arm must have been stopped once, after the step."""
+    """Return the breach that these samples cause; the arm must have been
+    stopped once, after the step.
+    """
     guard = supervised(fake, **altered)
     with pytest.raises(LimitExceeded) as caught:
         follow(guard, commands)
@@ -87,15 +106,56 @@ def trips(fake, commands=(REST,), **altered):
     return caught.value
 
 
-# quantity, alterations just beyond and just within the limit, then joint, value, limit and unit of the reported breach
+# quantity, alterations just beyond and just within the limit, then joint, value, limit and
+# unit of the reported breach
 BREACHES = {
-    "position, upper": ("position", {"q": [2.001, 0.0]}, {"q": [1.999, 0.0]}, "turn", 2.001, 2.0, "rad"),
-    "position, lower": ("position", {"q": [0.0, -1.001]}, {"q": [0.0, -0.999]}, "lift", -1.001, -1.0, "rad"),
+    "position, upper": (
+        "position",
+        {"q": [2.001, 0.0]},
+        {"q": [1.999, 0.0]},
+        "turn",
+        2.001,
+        2.0,
+        "rad",
+    ),
+    "position, lower": (
+        "position",
+        {"q": [0.0, -1.001]},
+        {"q": [0.0, -0.999]},
+        "lift",
+        -1.001,
+        -1.0,
+        "rad",
+    ),
     "velocity": ("velocity", {"dq": [0.0, 1.01]}, {"dq": [0.0, 0.99]}, "lift", 1.01, 1.0, "rad/s"),
-    "velocity, backwards": ("velocity", {"dq": [-2.01, 0.0]}, {"dq": [-1.99, 0.0]}, "turn", 2.01, 2.0, "rad/s"),
+    "velocity, backwards": (
+        "velocity",
+        {"dq": [-2.01, 0.0]},
+        {"dq": [-1.99, 0.0]},
+        "turn",
+        2.01,
+        2.0,
+        "rad/s",
+    ),
     "torque": ("torque", {"tau": [60.1, 0.0]}, {"tau": [59.9, 0.0]}, "turn", 60.1, 60.0, "N·m"),
-    "torque, negative": ("torque", {"tau": [0.0, -40.1]}, {"tau": [0.0, -39.9]}, "lift", 40.1, 40.0, "N·m"),
-    "temperature": ("temperature", {"temperature": [70.1, np.nan]}, {"temperature": [69.9, 500.0]}, "turn", 70.1, 70.0, "°C"),
+    "torque, negative": (
+        "torque",
+        {"tau": [0.0, -40.1]},
+        {"tau": [0.0, -39.9]},
+        "lift",
+        40.1,
+        40.0,
+        "N·m",
+    ),
+    "temperature": (
+        "temperature",
+        {"temperature": [70.1, np.nan]},
+        {"temperature": [69.9, 500.0]},
+        "turn",
+        70.1,
+        70.0,
+        "°C",
+    ),
     "stale sample": ("age", {"age": [0.0, 0.101]}, {"age": [0.0, 0.099]}, "lift", 0.101, 0.1, "s"),
 }
 
@@ -111,7 +171,8 @@ def test_a_breach_stops_the_arm_and_names_quantity_joint_and_limit(fake, breach)
     assert error.unit == unit
     for said in (joint, quantity, f"{value:.4g} {unit}", f"{limit:.4g} {unit}", "t = 0.010 s"):
         assert said in str(error)
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)         # the error can be sent to another process
+    # the error can be sent to another process
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 @pytest.mark.parametrize("breach", BREACHES)
@@ -121,7 +182,8 @@ def test_values_just_within_a_limit_are_accepted(fake, breach):
     sample = guard.step(Command(np.array(within.get("dq", REST))))
     for key, values in within.items():
         if key != "age":
-            np.testing.assert_array_equal(getattr(sample, key), values)      # the sample is returned as measured
+            # the sample is returned as measured
+            np.testing.assert_array_equal(getattr(sample, key), values)
     assert stops(fake) == []
 
 
@@ -129,21 +191,27 @@ def test_the_first_breach_is_named_and_the_arm_is_stopped_once(fake):
     trips(fake, q=[3.0, 3.0], tau=[100.0, 100.0])
 
 
-@pytest.mark.parametrize(("q", "dq"), [([1.9, 0.0], [1.5, 0.0]), ([-1.9, 0.0], [-1.5, 0.0]), ([0.0, 1.4], [0.0, 0.95])])
+@pytest.mark.parametrize(
+    ("q", "dq"), [([1.9, 0.0], [1.5, 0.0]), ([-1.9, 0.0], [-1.5, 0.0]), ([0.0, 1.4], [0.0, 0.95])]
+)
 def test_a_joint_that_cannot_stop_before_its_limit_trips_while_still_inside(fake, q, dq):
     error = trips(fake, [dq], q=q, dq=dq)
     assert "stopping distance" in error.quantity
     assert abs(error.value) > abs(error.limit)
 
 
-@pytest.mark.parametrize(("q", "dq"), [([1.9, 0.0], [-1.5, 0.0]), ([-1.9, 0.0], [1.5, 0.0]), ([0.0, 1.4], [0.0, -0.95])])
+@pytest.mark.parametrize(
+    ("q", "dq"), [([1.9, 0.0], [-1.5, 0.0]), ([-1.9, 0.0], [1.5, 0.0]), ([0.0, 1.4], [0.0, -0.95])]
+)
 def test_the_same_position_is_accepted_when_the_joint_moves_away_from_its_limit(fake, q, dq):
     supervised(fake, q=q, dq=dq).step(Command(np.array(dq)))
 
 
 @pytest.mark.parametrize("speed", [0.2, 1.0, 1.9])
 def test_the_clearance_is_little_more_than_the_stopping_distance(fake, speed):
-    """A joint that brakes in time, at its acceleration limit, is not stopped: no range is wasted."""
+    """A joint that brakes in time, at its acceleration limit, is not
+    stopped: no range is wasted.
+    """
     room = speed**2 / (2.0 * 8.0) + 0.05 * speed
     supervised(fake, q=[2.0 - room, 0.0], dq=[speed, 0.0]).step(Command(np.array([speed, 0.0])))
 
@@ -166,7 +234,9 @@ def test_a_drive_that_reports_no_temperature_does_not_trip(fake):
     assert stops(fake) == []
 
 
-@pytest.mark.parametrize(("key", "word"), [("q", "position"), ("dq", "velocity"), ("tau", "torque"), ("t_joint", "time")])
+@pytest.mark.parametrize(
+    ("key", "word"), [("q", "position"), ("dq", "velocity"), ("tau", "torque"), ("t_joint", "time")]
+)
 def test_a_joint_that_reports_nan_is_stopped(fake, key, word):
     guard = supervised(fake, **{key: [0.0, np.nan]})
     with pytest.raises(DriverError, match=f"lift reported no {word}") as caught:
@@ -176,9 +246,19 @@ def test_a_joint_that_reports_nan_is_stopped(fake, key, word):
     assert "lift" in stops(fake)[0]
 
 
-@pytest.mark.parametrize(("command", "words"), [
-    (Command(np.array([0.0, -1.01])), "commanded velocity of lift is -1.01 rad/s, limit 1 rad/s"),
-    (Command(REST, np.array([61.0, 0.0]), ("torque", "velocity")), "commanded torque of turn is 61 N·m, limit 60 N·m")])
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            Command(np.array([0.0, -1.01])),
+            "commanded velocity of lift is -1.01 rad/s, limit 1 rad/s",
+        ),
+        (
+            Command(REST, np.array([61.0, 0.0]), ("torque", "velocity")),
+            "commanded torque of turn is 61 N·m, limit 60 N·m",
+        ),
+    ],
+)
 def test_a_command_beyond_a_limit_is_not_sent(fake, command, words):
     guard = supervised(fake)
     with pytest.raises(LimitExceeded, match=words) as caught:
@@ -186,9 +266,14 @@ def test_a_command_beyond_a_limit_is_not_sent(fake, command, words):
     assert fake.calls == [("stop", caught.value.fault)]
 
 
-@pytest.mark.parametrize("command", [
-    Command(LIMITS.velocity), Command(REST, np.array([np.nan, 99.0])),
-    Command(np.array([9.0, 0.0]), np.array([60.0, 99.0]), ("torque", "velocity"))])
+@pytest.mark.parametrize(
+    "command",
+    [
+        Command(LIMITS.velocity),
+        Command(REST, np.array([np.nan, 99.0])),
+        Command(np.array([9.0, 0.0]), np.array([60.0, 99.0]), ("torque", "velocity")),
+    ],
+)
 def test_only_the_set_point_of_a_joints_mode_is_checked(fake, command):
     supervised(fake).step(command)
     assert stops(fake) == []
@@ -233,31 +318,44 @@ class TestPositionAgainstVelocity:
     def swing(self, fake, report, seconds=6.0):
         guard = supervised(fake)
         t = np.arange(1.0 / RATE, seconds + 3.0, 1.0 / RATE)
-        q, dq = np.stack((1.2 * np.sin(t), 0.0 * t), axis=1), np.stack((1.2 * np.cos(t), 0.0 * t), axis=1)
+        q, dq = (
+            np.stack((1.2 * np.sin(t), 0.0 * t), axis=1),
+            np.stack((1.2 * np.cos(t), 0.0 * t), axis=1),
+        )
         for row in range(round(seconds * RATE)):
             fake.altered = dict(zip(("q", "dq"), report(row, q, dq), strict=True))
             guard.step(Command(fake.altered["dq"]))
 
-    @pytest.mark.parametrize(("scale", "most"), [(-1.0, 0.05), (1.0 / 60.0, 0.08), (0.5, 0.15), (2.0, 0.19), (0.0, 0.08)])
+    @pytest.mark.parametrize(
+        ("scale", "most"), [(-1.0, 0.05), (1.0 / 60.0, 0.08), (0.5, 0.15), (2.0, 0.19), (0.0, 0.08)]
+    )
     def test_a_wrong_sign_or_scale_is_stopped_soon(self, fake, scale, most):
-        with pytest.raises(LimitExceeded, match=r"position against integrated velocity of turn.* wrong sign or scale") as caught:
+        with pytest.raises(
+            LimitExceeded,
+            match=r"position against integrated velocity of turn.* wrong sign or scale",
+        ) as caught:
             self.swing(fake, lambda row, q, dq: (q[row], np.clip(scale * dq[row], -2.0, 2.0)))
         assert caught.value.quantity == "position against integrated velocity"
         assert 1.2 * np.sin(fake.t) < most
         assert stops(fake) == [caught.value.fault]
 
-    @pytest.mark.parametrize("name", ["true", "ten per cent", "a lag", "noise", "coarse", "a pause"])
+    @pytest.mark.parametrize(
+        "name", ["true", "ten per cent", "a lag", "noise", "coarse", "a pause"]
+    )
     def test_realistic_velocities_do_not_trip(self, fake, name):
         rng = np.random.default_rng(0)
 
         def report(row, q, dq):
             if name == "a pause" and row == 200:
-                fake.t += 2.0                   # a pause in which the joint moved on
+                fake.t += 2.0  # a pause in which the joint moved on
             shift = 200 if name == "a pause" and row >= 200 else 0
             now = row + shift
-            return q[now], {"ten per cent": 1.1 * dq[now], "a lag": dq[max(now - 5, 0)],
-                            "noise": dq[now] + 0.1 * rng.standard_normal(2) * [1.0, 0.0],
-                            "coarse": np.round(dq[now] / 0.1) * 0.1}.get(name, dq[now])
+            return q[now], {
+                "ten per cent": 1.1 * dq[now],
+                "a lag": dq[max(now - 5, 0)],
+                "noise": dq[now] + 0.1 * rng.standard_normal(2) * [1.0, 0.0],
+                "coarse": np.round(dq[now] / 0.1) * 0.1,
+            }.get(name, dq[now])
 
         self.swing(fake, report, 3.9)
         assert stops(fake) == []
@@ -283,7 +381,12 @@ def test_the_supervisor_passes_calls_and_attributes_on(fake):
         guard.enable()
         guard.stop("a test")
     assert fake.calls == ["enter", "enable", ("stop", "a test"), "exit"]
-    assert (guard.names, guard.rate, guard.limits, guard.modes) == (fake.names, fake.rate, fake.limits, fake.modes)
+    assert (guard.names, guard.rate, guard.limits, guard.modes) == (
+        fake.names,
+        fake.rate,
+        fake.limits,
+        fake.modes,
+    )
 
 
 def test_an_error_of_the_arm_is_passed_on(fake):
@@ -321,7 +424,9 @@ class TestSwinging:
         return str(caught.value)
 
     def test_an_unstable_loop_is_named_with_its_frequency(self, fake):
-        said = self.ride(fake, lambda k: [0.02 * 1.1**k * np.sin(2.0 * np.pi * 20.0 * k / RATE), 0.0])
+        said = self.ride(
+            fake, lambda k: [0.02 * 1.1**k * np.sin(2.0 * np.pi * 20.0 * k / RATE), 0.0]
+        )
         assert "turn swings about its set-points at 20 Hz: its velocity loop is unstable" in said
         assert "wrong sign" not in said
 
@@ -330,9 +435,15 @@ class TestSwinging:
         assert said.startswith(("velocity of lift", "following error of lift"))
         assert "turn swings" in said
 
-    @pytest.mark.parametrize("velocity", [lambda k: [0.05 * k, 0.0], lambda k: [0.02 * k * (1.0 + 0.02 * (-1.0) ** k), 0.0],
-                                          lambda k: [0.05 * k + 0.05 * np.sin(k), 0.0],
-                                          lambda k: [np.exp(-0.15 * k) * np.cos(k) + 0.03 * max(0, k - 30), 0.0]])
+    @pytest.mark.parametrize(
+        "velocity",
+        [
+            lambda k: [0.05 * k, 0.0],
+            lambda k: [0.02 * k * (1.0 + 0.02 * (-1.0) ** k), 0.0],
+            lambda k: [0.05 * k + 0.05 * np.sin(k), 0.0],
+            lambda k: [np.exp(-0.15 * k) * np.cos(k) + 0.03 * max(0, k - 30), 0.0],
+        ],
+    )
     def test_runaway_noise_and_settling_are_not_called_unstable(self, fake, velocity):
         assert "swings" not in self.ride(fake, velocity, 200)
 
@@ -343,6 +454,7 @@ class TestSwinging:
 
 # physics, drive and supervisor together
 
+
 @st.composite
 def rides(draw):
     """Start position of an arm, and velocity commands as (turn, lift, cycles)."""
@@ -351,14 +463,26 @@ def rides(draw):
     return start, draw(st.lists(leg, min_size=2, max_size=8))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(ride=rides(), rate=st.sampled_from([100.0, 200.0]), heavy=st.booleans())
 def test_no_commands_move_the_arm_out_of_its_limits(make_arm, ride, rate, heavy):
-    """For any commands, every joint stays inside its limits, or is stopped in time to come to rest inside."""
+    """For any commands, every joint stays inside its limits, or is stopped in
+    time to come to rest inside.
+    """
     start, commands = ride
-    arm_file = make_arm({"driver": {"rate": rate}, "workspace": {"home": list(start)},
-                         "joints": {name: {"following_error": 10.0} for name in ("turn", "lift")},
-                         "simulation": {"payload": {"mass": 1.0 if heavy else 0.0, "com": [0.3, 0.0, 0.0]}}})
+    arm_file = make_arm(
+        {
+            "driver": {"rate": rate},
+            "workspace": {"home": list(start)},
+            "joints": {name: {"following_error": 10.0} for name in ("turn", "lift")},
+            "simulation": {"payload": {"mass": 1.0 if heavy else 0.0, "com": [0.3, 0.0, 0.0]}},
+        }
+    )
     arm = SimulatedArm(arm_file)
     guard = Supervisor(arm)
     guard.enable()
@@ -369,8 +493,9 @@ def test_no_commands_move_the_arm_out_of_its_limits(make_arm, ride, rate, heavy)
                 seen.append(guard.step(Command(np.array([turn, lift]))).q)
     except LimitExceeded:
         arm.enable()
-        seen.append(arm.step(Command(REST)).q)       # position at rest
+        seen.append(arm.step(Command(REST)).q)  # position at rest
     low, high = arm.limits.position.T
-    slack = arm.limits.acceleration / rate**2        # motion of a joint at its limit before its first sample
+    # motion of a joint at its limit before its first sample
+    slack = arm.limits.acceleration / rate**2
     assert (np.array(seen) >= low - slack).all()
     assert (np.array(seen) <= high + slack).all()

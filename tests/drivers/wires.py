@@ -1,4 +1,6 @@
-"""Small arms behind device emulators, each in a process of its own on a loopback bus, and functions for tests with them."""
+"""Small arms behind device emulators, each in a process of its own on a loopback bus, and
+functions for tests with them.
+"""
 
 import multiprocessing
 import os
@@ -27,47 +29,122 @@ from stribeck.drivers.wire import connection
 from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 
-processes = multiprocessing.get_context("forkserver")       # imports once, then starts quickly
-processes.set_forkserver_preload([
-    *(f"stribeck.drivers.{module}" for module in ("canopen.canopen_link", "mit.damiao", "dynamixel.dynamixel_link",
-                                                  "odrive.odrive_link", "wire.wired_arm")),
-    *(f"stribeck.drivers.emulators.{kind}" for kind in ("canopen", "damiao", "dynamixel", "odrive")), __name__])
+processes = multiprocessing.get_context("forkserver")  # imports once, then starts quickly
+processes.set_forkserver_preload(
+    [
+        *(
+            f"stribeck.drivers.{module}"
+            for module in (
+                "canopen.canopen_link",
+                "mit.damiao",
+                "dynamixel.dynamixel_link",
+                "odrive.odrive_link",
+                "wire.wired_arm",
+            )
+        ),
+        *(
+            f"stribeck.drivers.emulators.{kind}"
+            for kind in ("canopen", "damiao", "dynamixel", "odrive")
+        ),
+        __name__,
+    ]
+)
 
 REST = np.zeros(2)
 PACE = np.array([0.3, -0.2])
 GROUP = "239.74.163.2"
-ENDPOINTS = {"axis0.config.enable_watchdog": 301, "axis0.config.watchdog_timeout": 302, "axis0.config.torque_soft_max": 303,
-             "axis0.config.torque_soft_min": 304, "axis0.controller.config.vel_limit": 305,
-             "axis0.controller.config.control_mode": 306, "axis0.controller.config.input_mode": 307,
-             "axis0.controller.input_vel": 308, "axis0.controller.config.absolute_setpoints": 309}
-PAIR: dict[str, dict[str, Any]] = {       # changes that give the pair of tests/arms drives of a protocol; {port} is a free port
+ENDPOINTS = {
+    "axis0.config.enable_watchdog": 301,
+    "axis0.config.watchdog_timeout": 302,
+    "axis0.config.torque_soft_max": 303,
+    "axis0.config.torque_soft_min": 304,
+    "axis0.controller.config.vel_limit": 305,
+    "axis0.controller.config.control_mode": 306,
+    "axis0.controller.config.input_mode": 307,
+    "axis0.controller.input_vel": 308,
+    "axis0.controller.config.absolute_setpoints": 309,
+}
+# changes that give the pair of tests/arms drives of a protocol; {port} is a free port
+PAIR: dict[str, dict[str, Any]] = {
     "canopen": {
-        "driver": {"kind": "canopen", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
-                   "modes": ["velocity", "torque"]},
-        "joints": {"turn": {"stop": "brake", "drive": {"node": 1, "rated_torque": 0.6, "position_counts": 65536}},
-                   "lift": {"stop": "brake", "drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536}}}},
+        "driver": {
+            "kind": "canopen",
+            "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"},
+            "watchdog": 0.5,
+            "modes": ["velocity", "torque"],
+        },
+        "joints": {
+            "turn": {
+                "stop": "brake",
+                "drive": {"node": 1, "rated_torque": 0.6, "position_counts": 65536},
+            },
+            "lift": {
+                "stop": "brake",
+                "drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536},
+            },
+        },
+    },
     "dynamixel": {
         "driver": {"kind": "dynamixel", "port": "socket://127.0.0.1:{port}", "watchdog": 0.5},
-        "joints": {"turn": {"stop": "brake", "torque": 12.0, "drive": {"id": 1, "model": "XM430-W210", "reduction": 3.0}},
-                   "lift": {"stop": "brake", "torque": 24.0, "drive": {"id": 2, "model": "XM540-W150", "reduction": 3.0}}}},
+        "joints": {
+            "turn": {
+                "stop": "brake",
+                "torque": 12.0,
+                "drive": {"id": 1, "model": "XM430-W210", "reduction": 3.0},
+            },
+            "lift": {
+                "stop": "brake",
+                "torque": 24.0,
+                "drive": {"id": 2, "model": "XM540-W150", "reduction": 3.0},
+            },
+        },
+    },
     "damiao": {
-        "driver": {"kind": "damiao", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5},
-        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, "motor": "DM10010L"}},
-                   "lift": {"stop": "brake", "drive": {"id": 2, "reply": 0x12, "motor": "DM8009"}}}},
+        "driver": {
+            "kind": "damiao",
+            "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"},
+            "watchdog": 0.5,
+        },
+        "joints": {
+            "turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, "motor": "DM10010L"}},
+            "lift": {"stop": "brake", "drive": {"id": 2, "reply": 0x12, "motor": "DM8009"}},
+        },
+    },
     "cubemars": {
-        "driver": {"kind": "cubemars", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"},
-                   "allow_no_watchdog": True},
-        "joints": {"turn": {"stop": "brake", "drive": {"id": 1, "motor": "AK70-10", "gear": 4.0, "kp": 80.0, "kd": 5.0}},
-                   "lift": {"stop": "brake", "drive": {"id": 2, "motor": "AK70-10", "gear": 4.0, "kp": 80.0, "kd": 5.0}}}},
+        "driver": {
+            "kind": "cubemars",
+            "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"},
+            "allow_no_watchdog": True,
+        },
+        "joints": {
+            "turn": {
+                "stop": "brake",
+                "drive": {"id": 1, "motor": "AK70-10", "gear": 4.0, "kp": 80.0, "kd": 5.0},
+            },
+            "lift": {
+                "stop": "brake",
+                "drive": {"id": 2, "motor": "AK70-10", "gear": 4.0, "kp": 80.0, "kd": 5.0},
+            },
+        },
+    },
     "odrive": {
-        "driver": {"kind": "odrive", "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"}, "watchdog": 0.5,
-                   "firmware": "0.6.10", "endpoints": ENDPOINTS},
-        "joints": {"turn": {"stop": "brake", "drive": {"node": 1, "encoder_counts": 16384}},
-                   "lift": {"stop": "brake", "drive": {"node": 2, "encoder_counts": 16384}}}},
+        "driver": {
+            "kind": "odrive",
+            "bus": {"interface": "udp_multicast", "channel": GROUP, "port": "{port}"},
+            "watchdog": 0.5,
+            "firmware": "0.6.10",
+            "endpoints": ENDPOINTS,
+        },
+        "joints": {
+            "turn": {"stop": "brake", "drive": {"node": 1, "encoder_counts": 16384}},
+            "lift": {"stop": "brake", "drive": {"node": 2, "encoder_counts": 16384}},
+        },
+    },
 }
 
 
-PATIENCE = 0.3          # s, allowed age of replies on a busy computer, which may stand still for 0.1 s
+# s, allowed age of replies on a busy computer, which may stand still for 0.1 s
+PATIENCE = 0.3
 
 
 @dataclass
@@ -111,9 +188,11 @@ def play(arm: Path, seed: int, listens: Any) -> None:
 
 
 def free_port() -> int:
-    """A free port outside the range of outgoing connections, so that parallel tests do not receive each other's frames."""
+    """A free port outside the range of outgoing connections, so that parallel tests do not
+    receive each other's frames.
+    """
     while True:
-        port = random.SystemRandom().randint(10000, 30000)     # independent of seeds that tests set
+        port = random.SystemRandom().randint(10000, 30000)  # independent of seeds that tests set
         with suppress(OSError), ExitStack() as probes:
             for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
                 probes.enter_context(socket.socket(socket.AF_INET, kind)).bind(("", port))
@@ -134,7 +213,9 @@ def merged(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     out = dict(table)
     for key, value in changes.items():
         inner = out.get(key)
-        out[key] = merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+        out[key] = (
+            merged(inner, value) if isinstance(inner, dict) and isinstance(value, dict) else value
+        )
     return out
 
 
@@ -153,7 +234,9 @@ def until_it_fails(arm: Arm, velocity: np.ndarray = PACE, most: float = 3.0) -> 
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Allow older replies than usual before an arm is stopped, since tests share the computer with other programs."""
+    """Allow older replies than usual before an arm is stopped, since tests share the
+    computer with other programs.
+    """
     with pytest.MonkeyPatch.context() as patience:
         patience.setattr(staleness, "SHORTEST_AGE", PATIENCE)
         yield
@@ -161,7 +244,9 @@ def patiently() -> Iterator[None]:
 
 @contextmanager
 def program_of(arm: ArmFile) -> Iterator[tuple[Any, Any]]:
-    """The process of a program that has moved the joints for a while, and the queue with its output."""
+    """The process of a program that has moved the joints for a while, and
+    the queue with its output.
+    """
     said = processes.Queue()
     program = processes.Process(target=drive_on, args=(arm.path, said), daemon=True)
     program.start()
@@ -173,7 +258,10 @@ def program_of(arm: ArmFile) -> Iterator[tuple[Any, Any]]:
 
 
 def as_of_another_computer() -> None:
-    """Claim no drives in this process, so that only the drives show that another program moves them."""
+    """Claim no drives in this process, so that only the drives show that
+    another program moves them.
+    """
+
     @contextmanager
     def unclaimed(place: str) -> Iterator[None]:
         yield
@@ -182,7 +270,9 @@ def as_of_another_computer() -> None:
 
 
 def drive_on(arm: Path, said: Any) -> None:
-    """Move the joints until the program is stopped, as a program on another computer on the same bus."""
+    """Move the joints until the program is stopped, as a program on another
+    computer on the same bus.
+    """
     as_of_another_computer()
     staleness.SHORTEST_AGE = PATIENCE
     for ending in (signal.SIGINT, signal.SIGTERM):
@@ -204,7 +294,9 @@ def drive_on(arm: Path, said: Any) -> None:
 
 @contextmanager
 def served(emulator: Any) -> Iterator[None]:
-    """Run an emulator in a thread of this process that answers as promptly as an emulator in another process."""
+    """Run an emulator in a thread of this process that answers as promptly as an
+    emulator in another process.
+    """
     over = threading.Event()
 
     def serve() -> None:
@@ -221,8 +313,12 @@ def served(emulator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def drives_here(make_arm: Callable[..., ArmFile], kind: str, changes: dict[str, Any]) -> Iterator[tuple[ArmFile, Any]]:
-    """An arm file and the emulator of its drives in this process, which hears nothing from a hung program, like real drives."""
+def drives_here(
+    make_arm: Callable[..., ArmFile], kind: str, changes: dict[str, Any]
+) -> Iterator[tuple[ArmFile, Any]]:
+    """An arm file and the emulator of its drives in this process, which hears nothing from a hung
+    program, like real drives.
+    """
     arm = make_arm(merged(with_port(PAIR[kind], free_port()), changes))
     emulator = emulate(arm, 0)
     try:
@@ -234,10 +330,14 @@ def drives_here(make_arm: Callable[..., ArmFile], kind: str, changes: dict[str, 
 
 @contextmanager
 def virtual_drives(arm: ArmFile, spoil: Callable[[Any], None]) -> Iterator[WiredArm]:
-    """Emulated drives in this process, the first of them changed by `spoil`, and the driver on an open CAN bus."""
+    """Emulated drives in this process, the first of them changed by `spoil`, and the
+    driver on an open CAN bus.
+    """
     channel = f"drives-{os.getpid()}-{time.monotonic_ns()}"
     theirs, ours = (can.Bus(interface="virtual", channel=channel) for _ in range(2))
-    emulator = import_module(f"stribeck.drivers.emulators.{arm.driver.kind}").Emulator(arm, bus=theirs)
+    emulator = import_module(f"stribeck.drivers.emulators.{arm.driver.kind}").Emulator(
+        arm, bus=theirs
+    )
     spoil(emulator._nodes[0])
     try:
         with served(emulator):

@@ -22,10 +22,18 @@ from tests.schemas import judge
 
 @pytest.fixture(scope="session")
 def make_plan() -> Callable[..., Plan]:
-    """Make a plan of round trips of one joint: a move to a posture, then a pair of strokes for every speed."""
+    """Make a plan of round trips of one joint: a move to a posture, then a pair
+    of strokes for every speed.
+    """
 
-    def make(arm: ArmFile, joint: int = 0, speeds: tuple[float, ...] = (0.4,), way: float = 0.3,
-             posture: tuple[float, ...] = (0.2, 0.3), names: tuple[str, ...] = ("turn", "lift")) -> Plan:
+    def make(
+        arm: ArmFile,
+        joint: int = 0,
+        speeds: tuple[float, ...] = (0.4,),
+        way: float = 0.3,
+        posture: tuple[float, ...] = (0.2, 0.3),
+        names: tuple[str, ...] = ("turn", "lift"),
+    ) -> Plan:
         there = np.array(posture)
         there[joint] += way
         segments = [Segment(0, "move", posture, 1)]
@@ -33,7 +41,9 @@ def make_plan() -> Callable[..., Plan]:
             k = len(segments)
             segments.append(Segment(k, "stroke", tuple(there.tolist()), 1, names[joint], speed))
             segments.append(Segment(k + 1, "stroke", posture, 1, names[joint], speed, k))
-        plan = Plan(arm.name, arm_sha256(arm), "a test", 0, names, (0.0,) * len(names), tuple(segments))
+        plan = Plan(
+            arm.name, arm_sha256(arm), "a test", 0, names, (0.0,) * len(names), tuple(segments)
+        )
         return with_robot_time(plan, arm)
 
     return make
@@ -66,8 +76,12 @@ class Outcome:
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """Run the command line in this process, in a new empty folder; JSON output is validated against its schema."""
+def cli(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Run the command line in this process, in a new empty folder; JSON output is
+    validated against its schema.
+    """
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
 

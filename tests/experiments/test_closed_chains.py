@@ -1,4 +1,6 @@
-"""Calibration of parallel machines: plans with a margin to singular postures, runs, fits, validation, export."""
+"""Calibration of parallel machines: plans with a margin to singular postures, runs,
+fits, validation, export.
+"""
 
 import json
 import shutil
@@ -31,11 +33,18 @@ from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
 from tests.true_friction import friction_errors
 
-RATE = 125.0            # Hz; enough for strokes at constant speed
+RATE = 125.0  # Hz; enough for strokes at constant speed
 
 
-def machine(folder: Path, name: str, changes: dict[str, Any] | None = None, mechanism: dict[str, Any] | None = None) -> ArmFile:
-    """Copy of a built-in machine with changed keys in its arm file and in its mechanism's joints."""
+def machine(
+    folder: Path,
+    name: str,
+    changes: dict[str, Any] | None = None,
+    mechanism: dict[str, Any] | None = None,
+) -> ArmFile:
+    """Copy of a built-in machine with changed keys in its arm file and
+    in its mechanism's joints.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for source in (DATA / "arms" / name).iterdir():
         shutil.copy(source, folder)
@@ -74,9 +83,13 @@ def crank(tmp_path_factory: pytest.TempPathFactory, small_plans: None) -> Path:
 
 
 def nearest(arm: ArmFile, driven: Mechanism, plan: Plan) -> float:
-    """Smallest margin of a plan to singular postures, from 101 places on each path and independent use of `close_loops`."""
+    """Smallest margin of a plan to singular postures, from 101 places on each path and
+    independent use of `close_loops`.
+    """
     part = np.linspace(0.0, 1.0, 101)[:, None]
-    q = np.concatenate([start + part * (np.array(segment.target) - start) for start, segment in plan.legs()])
+    q = np.concatenate(
+        [start + part * (np.array(segment.target) - start) for start, segment in plan.legs()]
+    )
     whole = driven.chain.whole
     home = close_loops(whole, arm.home(driven)[None]).condition[0]
     return float(home / close_loops(whole, np.unique(q.round(12), axis=0)).condition.max())
@@ -109,22 +122,32 @@ def test_a_plan_states_and_keeps_its_margin(planar: tuple[ArmFile, Path], tmp_pa
 def test_other_experiments_keep_the_margin(experiment: str, small_plans: None) -> None:
     arm = load_arm("planar-3-prr")
     plan = plan_experiment(experiment, "whole-arm", arm, seed=3)
-    assert nearest(arm, load_mechanism(arm), replace(plan, segments=plan.segments[:40])) >= 0.98 * arm.workspace.singular_margin
+    assert (
+        nearest(arm, load_mechanism(arm), replace(plan, segments=plan.segments[:40]))
+        >= 0.98 * arm.workspace.singular_margin
+    )
 
 
 def test_a_plan_too_near_a_singular_posture_is_refused(planar: tuple[ArmFile, Path]) -> None:
     arm, out = planar
     plan = plan_from_table(load_run(find_runs(out)[0], ()).record["plan"], out)
-    stricter = replace(arm, workspace=replace(arm.workspace, singular_margin=plan.singular_margin + 0.01))
+    stricter = replace(
+        arm, workspace=replace(arm.workspace, singular_margin=plan.singular_margin + 0.01)
+    )
     with pytest.raises(InputError, match="nearer to a singular posture than its margin allows"):
         check_plan(plan, stricter, load_mechanism(stricter))
-    way = [Segment(1000 + k, "move", target, 0) for k, target in enumerate(((0.3, -0.3, 0.0), plan.start))]
+    way = [
+        Segment(1000 + k, "move", target, 0)
+        for k, target in enumerate(((0.3, -0.3, 0.0), plan.start))
+    ]
     away = replace(plan, segments=(*way, *plan.segments))
     with pytest.raises(InputError, match="leads out of the machine's reach"):
         check_plan(away, arm, load_mechanism(arm))
 
 
-def test_a_run_contains_the_drives_only_and_a_second_fit_is_identical(crank: Path, cli: Callable[..., Any]) -> None:
+def test_a_run_contains_the_drives_only_and_a_second_fit_is_identical(
+    crank: Path, cli: Callable[..., Any]
+) -> None:
     folder = find_runs(crank)[0]
     assert load_run(folder).names == ("1''",)
     before = Calibration.load(crank)
@@ -135,55 +158,108 @@ def test_a_run_contains_the_drives_only_and_a_second_fit_is_identical(crank: Pat
 
 
 def test_validation_report_and_feed_forward(crank: Path, cli: Callable[..., Any]) -> None:
-    assert cli("run", "three-loop-chain", "--experiment", "validation", "--out", "checked", "--seed", "5").code == 0
+    assert (
+        cli(
+            "run",
+            "three-loop-chain",
+            "--experiment",
+            "validation",
+            "--out",
+            "checked",
+            "--seed",
+            "5",
+        ).code
+        == 0
+    )
     assert cli("validate", "checked", crank / "calibration.toml").code == 0
     assert cli("report", crank, "--out", "page").code == 0
     calibration = Calibration.load(crank)
     feedforward = Feedforward(calibration.mechanism, calibration)
     q, dq, ddq = np.array([0.4]), np.array([0.3]), np.array([1.0])
-    assert feedforward(q, dq, ddq) == pytest.approx(calibration.friction(q[None], dq[None], ddq[None])[0])
+    assert feedforward(q, dq, ddq) == pytest.approx(
+        calibration.friction(q[None], dq[None], ddq[None])[0]
+    )
     assert np.isfinite(feedforward.rigid(q, dq, ddq)).all()
 
 
-def test_exports_contain_loops_or_report_their_loss(planar: tuple[ArmFile, Path], cli: Callable[..., Any]) -> None:
+def test_exports_contain_loops_or_report_their_loss(
+    planar: tuple[ArmFile, Path], cli: Callable[..., Any]
+) -> None:
     path = planar[1] / "calibration.toml"
     assert cli("export", path, "--to", "mjcf", "--out", "machine.xml").code == 0
     model = mujoco.MjModel.from_xml_path("machine.xml")
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)
     assert (model.nv, model.neq) == (9, 3)
-    assert np.abs(data.efc_pos[:data.ne]).max() < 1e-9
+    assert np.abs(data.efc_pos[: data.ne]).max() < 1e-9
     bristles = {str(model.actuator(k).name) for k in range(len(model.actuator_trnid))}
-    assert (model.dof_frictionloss > 0.0).sum() + len(bristles & {f"slider{k}_friction" for k in (1, 2, 3)}) == 3
+    assert (model.dof_frictionloss > 0.0).sum() + len(
+        bristles & {f"slider{k}_friction" for k in (1, 2, 3)}
+    ) == 3
     read, q = driven_joints(load_mechanism("machine.xml")), np.array([[0.01, -0.02, 0.015]])
     assert read.names == ("slider1", "slider2", "slider3")
-    np.testing.assert_allclose(inverse_dynamics(read, q), inverse_dynamics(load_mechanism(planar[0]), q), rtol=1e-4)   # rounded
+    # rounded
+    np.testing.assert_allclose(
+        inverse_dynamics(read, q), inverse_dynamics(load_mechanism(planar[0]), q), rtol=1e-4
+    )
     outcome = cli("export", path, "--to", "c", "--out", "machine.h")
     assert outcome.code == 0
     assert "computes no loads of a closed chain" in outcome.out
     assert "planar_3_prr_loads(" not in Path("machine.h").read_text(encoding="utf-8")
     assert cli("export", path, "--to", "json", "--out", "machine.json").code == 0
-    assert json.loads(Path("machine.json").read_text(encoding="utf-8"))["joints"].keys() == {"slider1", "slider2", "slider3"}
+    assert json.loads(Path("machine.json").read_text(encoding="utf-8"))["joints"].keys() == {
+        "slider1",
+        "slider2",
+        "slider3",
+    }
     for target, words in (("urdf", "may have loops"), ("sdf", "leave out its loops")):
         outcome = cli("export", path, "--to", target)
         assert outcome.code == 2
         assert words in outcome.err
 
 
-@pytest.mark.parametrize(("arguments", "changes", "mechanism", "words"), [
-    (("plan", "ARM"), {}, {"slider3": {"passive": True}}, "the closures determine only"),
-    (("plan", "ARM"), {}, {"link1": {"passive": False}, "link3": {"passive": False}}, "cannot move independently"),
-    (("plan", "ARM"), {"workspace/home": [0.3, -0.3, 0.0]}, {},
-     "the home posture (workspace.home, else all zero) is out of reach"),
-    (("plan", "ARM"), {"workspace/singular_margin": 1.5}, {}, "workspace.singular_margin"),
-    (("plan", "ARM"), {"tool": {"mass": 1.0}}, {}, "a tool needs a last link, and a closed chain has none"),
-    (("plan", "ARM"), {"joints/link1": {"velocity": 1.0}}, {}, "unknown joint 'link1'"),
-    (("plan", "ARM"), {"model": "planar-3-prr.toml"}, {}, "this is an arm file, not a model"),
-    (("plan", "MECHANISM"), {}, {}, "this is a mechanism file, not an arm file"),
-    (("calibrate", "ARM", "--out", "out"), {"simulation/joints/slider1": {"stiffness": 1e5, "armature": 1.0}}, {},
-     "are not simulated")])
-def test_mistakes_are_refused(cli: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], changes: dict[str, Any],
-                              mechanism: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "changes", "mechanism", "words"),
+    [
+        (("plan", "ARM"), {}, {"slider3": {"passive": True}}, "the closures determine only"),
+        (
+            ("plan", "ARM"),
+            {},
+            {"link1": {"passive": False}, "link3": {"passive": False}},
+            "cannot move independently",
+        ),
+        (
+            ("plan", "ARM"),
+            {"workspace/home": [0.3, -0.3, 0.0]},
+            {},
+            "the home posture (workspace.home, else all zero) is out of reach",
+        ),
+        (("plan", "ARM"), {"workspace/singular_margin": 1.5}, {}, "workspace.singular_margin"),
+        (
+            ("plan", "ARM"),
+            {"tool": {"mass": 1.0}},
+            {},
+            "a tool needs a last link, and a closed chain has none",
+        ),
+        (("plan", "ARM"), {"joints/link1": {"velocity": 1.0}}, {}, "unknown joint 'link1'"),
+        (("plan", "ARM"), {"model": "planar-3-prr.toml"}, {}, "this is an arm file, not a model"),
+        (("plan", "MECHANISM"), {}, {}, "this is a mechanism file, not an arm file"),
+        (
+            ("calibrate", "ARM", "--out", "out"),
+            {"simulation/joints/slider1": {"stiffness": 1e5, "armature": 1.0}},
+            {},
+            "are not simulated",
+        ),
+    ],
+)
+def test_mistakes_are_refused(
+    cli: Callable[..., Any],
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    changes: dict[str, Any],
+    mechanism: dict[str, Any],
+    words: str,
+) -> None:
     """The command prints one clear sentence and writes no file."""
     arm = machine(tmp_path / "arm", "planar-3-prr") if "model" in changes else None
     folder = tmp_path / "arm"
@@ -191,7 +267,9 @@ def test_mistakes_are_refused(cli: Callable[..., Any], tmp_path: Path, arguments
         arm = machine(folder, "planar-3-prr", changes, mechanism)
     except InputError:
         assert arm is None or "model" in changes
-    path = folder / ("planar-3-prr.mechanism.toml" if "MECHANISM" in arguments else "planar-3-prr.toml")
+    path = folder / (
+        "planar-3-prr.mechanism.toml" if "MECHANISM" in arguments else "planar-3-prr.toml"
+    )
     outcome = cli(*(path if one in ("ARM", "MECHANISM") else one for one in arguments))
     assert outcome.code == 2, outcome
     assert len(outcome.err.splitlines()) == 1, outcome.err
@@ -209,12 +287,26 @@ def test_round_trips_identify_links_of_a_closed_chain(crank: Path, cli: Callable
     assert max(friction_errors(load_arm("three-loop-chain"), Path("heavy")).values()) < 0.03
 
 
-def test_friction_of_pins_and_of_sliders_is_separated(tmp_path: Path, small_plans: None, cli: Callable[..., Any]) -> None:
-    """The pins of the simulated machine have a radius of 10 mm and a friction coefficient of 0.2."""
-    rubs = {"load": "normal", "bearing": {"pin_radius": 0.01, "friction_arm": 0.01, "bending_arm": 0.02},
-            "coulomb_coefficient": 0.2}
-    arm = machine(tmp_path / "arm", "planar-3-prr", {"driver/rate": RATE, "simulation/passive": {"pins": rubs}, "passive": {
-        "pins": {"joints": ["link1", "link2", "link3"]}}})
+def test_friction_of_pins_and_of_sliders_is_separated(
+    tmp_path: Path, small_plans: None, cli: Callable[..., Any]
+) -> None:
+    """The pins of the simulated machine have a radius of 10 mm and a
+    friction coefficient of 0.2.
+    """
+    rubs = {
+        "load": "normal",
+        "bearing": {"pin_radius": 0.01, "friction_arm": 0.01, "bending_arm": 0.02},
+        "coulomb_coefficient": 0.2,
+    }
+    arm = machine(
+        tmp_path / "arm",
+        "planar-3-prr",
+        {
+            "driver/rate": RATE,
+            "simulation/passive": {"pins": rubs},
+            "passive": {"pins": {"joints": ["link1", "link2", "link3"]}},
+        },
+    )
     outcome = cli("calibrate", arm.path, "--out", "out", "--seed", "1")
     assert outcome.code == 0, outcome
     pins = Calibration.load("out").model.passive.classes["pins"].parameters["coulomb_coefficient"]
@@ -225,11 +317,16 @@ def test_friction_of_pins_and_of_sliders_is_separated(tmp_path: Path, small_plan
     assert max(friction_errors(arm, Path("out")).values()) < 0.05
 
 
-def test_viscous_friction_of_pins_is_separated_from_that_of_sliders(tmp_path: Path, small_plans: None) -> None:
+def test_viscous_friction_of_pins_is_separated_from_that_of_sliders(
+    tmp_path: Path, small_plans: None
+) -> None:
     """The drives' loads include the pins' friction, so loads and friction are solved together."""
     pins = {"joints": ["link1", "link2", "link3"], "load": "none"}
-    arm = machine(tmp_path / "arm", "planar-3-prr", {
-        "driver/rate": RATE, "passive/pins": pins, "simulation/passive/pins/viscous": 1.0})
+    arm = machine(
+        tmp_path / "arm",
+        "planar-3-prr",
+        {"driver/rate": RATE, "passive/pins": pins, "simulation/passive/pins/viscous": 1.0},
+    )
     calibrate(arm, tmp_path / "calibration", CampaignOptions(seed=1))
     found = Calibration.load(tmp_path / "calibration").model.passive.classes["pins"].parameters
     assert found["viscous"].value == pytest.approx(1.0, abs=0.03)

@@ -1,4 +1,6 @@
-"""Gravity end to end: an unknown payload, a wrong torque constant, several runs; the simulated arm is the truth."""
+"""Gravity end to end: an unknown payload, a wrong torque constant, several runs; the
+simulated arm is the truth.
+"""
 
 import json
 import re
@@ -38,7 +40,9 @@ CORRECTED = Options(torque_basis="gravity-corrected")
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory):
-    """A short run of lab6 with a payload, the model's masses, and an error of 5 % in the torque constant of j3."""
+    """A short run of lab6 with a payload, the model's masses, and an error of 5 % in
+    the torque constant of j3.
+    """
     folder = tmp_path_factory.mktemp("lab6")
     shutil.copy(data_dir() / "arms" / "lab6" / "lab6.urdf", folder)
     table = tomllib.loads((data_dir() / "arms" / "lab6" / "lab6.toml").read_text(encoding="utf-8"))
@@ -66,7 +70,11 @@ def lossy(tmp_path_factory):
     shutil.copy(ARMS / "pair.urdf", folder)
     table = tomllib.loads((ARMS / "pair.toml").read_text(encoding="utf-8"))
     table["simulation"] |= {"stroke_scatter": 0.005, "torque_noise": 0.02}
-    table["simulation"]["joints"]["lift"] = {"coulomb": 0.5, "viscous": 0.4, "efficiency": EFFICIENCY}
+    table["simulation"]["joints"]["lift"] = {
+        "coulomb": 0.5,
+        "viscous": 0.4,
+        "efficiency": EFFICIENCY,
+    }
     (folder / "pair.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "pair.toml")
     drive_plan(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
@@ -81,19 +89,25 @@ class TestPayload:
     def test_the_payload_is_found_and_its_intervals_contain_the_truth(self, fitted):
         unknown = fitted.calibration.model.unknown_tool
         assert unknown.status == "used"
-        for name, truth in zip(("mass", "moment_x", "moment_y", "moment_z"), (1.5, 0.045, -0.03, 0.12), strict=True):
+        for name, truth in zip(
+            ("mass", "moment_x", "moment_y", "moment_z"), (1.5, 0.045, -0.03, 0.12), strict=True
+        ):
             assert unknown.parameters[name].low <= truth <= unknown.parameters[name].high, name
         assert unknown.parameters["mass"].verdict == "identified"
 
     def test_loads_and_friction_include_the_payload(self, campaign, fitted):
-        """The coefficient of j2 belongs to the true load; its friction in a new posture equals the truth."""
+        """The coefficient of j2 belongs to the true load; its friction in a new
+        posture equals the truth.
+        """
         coefficient = fitted.calibration.joints["j2"].parameters["coulomb_coefficient"]
         assert coefficient.low <= 0.085 <= coefficient.high
         arm = SimulatedArm(load_arm(campaign / "lab6.toml"))
         q, dq = np.array([[0.3, 1.1, 0.2, 0.4, -0.5, 0.1]]), np.full((1, 6), 0.3)
         heavy = replace(fitted.calibration.mechanism, bearings=(None,) * 6)
         assert joint_loads(heavy, q).torque[0, 1] == pytest.approx(arm.loads(q)[0, 1], rel=0.01)
-        assert fitted.calibration.friction(q, dq)[0, 1] == pytest.approx(arm.friction(q, dq)[0, 1], rel=0.03)
+        assert fitted.calibration.friction(q, dq)[0, 1] == pytest.approx(
+            arm.friction(q, dq)[0, 1], rel=0.03
+        )
 
     def test_intervals_of_scales_contain_the_torque_constants(self, fitted):
         for joint, truth in (("j2", 1.0), ("j3", 0.95), ("j5", 1.0)):
@@ -101,15 +115,23 @@ class TestPayload:
             assert scale.low <= truth <= scale.high, joint
 
     def test_an_export_reports_the_missing_payload(self, fitted):
-        assert any(re.search(r"without the unknown tool of 1\.\d+ kg", loss) for loss in fitted.losses)
+        assert any(
+            re.search(r"without the unknown tool of 1\.\d+ kg", loss) for loss in fitted.losses
+        )
 
     def test_the_payload_is_reported(self, fitted):
         said = words.gravity_sentence(fitted.calibration)
-        found = re.search(r"An unknown tool on the last link explains the measured gravity torque: 1\.\d+ ± 0\.\d+ kg "
-                          r"at \((0\.\d+), ", said)
+        found = re.search(
+            r"An unknown tool on the last link explains the measured gravity torque: 1\.\d+ ± "
+            r"0\.\d+ kg "
+            r"at \((0\.\d+), ",
+            said,
+        )
         assert found
         assert float(found[1]) == pytest.approx(PAYLOAD["com"][0], rel=0.1)
-        assert "Unknown tool" in (fitted.calibration.folder / "report.html").read_text(encoding="utf-8")
+        assert "Unknown tool" in (fitted.calibration.folder / "report.html").read_text(
+            encoding="utf-8"
+        )
 
     def test_the_truth_in_a_run_does_not_affect_the_fit(self, campaign, fitted, tmp_path):
         shutil.copytree(campaign / "runs", tmp_path / "blind" / "runs")
@@ -118,24 +140,37 @@ class TestPayload:
         del table["simulation"]
         arm.write_text(tomlkit.dumps(table), encoding="utf-8")
         again = fit_runs(load_fitted([tmp_path / "blind"]), tmp_path / "again").calibration
-        assert without_date(again.folder / "calibration.toml") == without_date(fitted.calibration.folder / "calibration.toml")
+        assert without_date(again.folder / "calibration.toml") == without_date(
+            fitted.calibration.folder / "calibration.toml"
+        )
 
     def test_a_tool_in_the_arm_file_is_not_unknown(self, campaign, tmp_path):
         shutil.copytree(campaign / "runs", tmp_path / "known" / "runs")
         (run,) = (tmp_path / "known" / "runs").iterdir()
         table = tomllib.loads((run / "arm" / "lab6.toml").read_text(encoding="utf-8"))
-        (run / "arm" / "lab6.toml").write_text(tomlkit.dumps(table | {"tool": PAYLOAD}), encoding="utf-8")
+        (run / "arm" / "lab6.toml").write_text(
+            tomlkit.dumps(table | {"tool": PAYLOAD}), encoding="utf-8"
+        )
         record_ = json.loads((run / "run.json").read_text(encoding="utf-8"))
-        record_["arm_sha256"] = arm_sha256(load_arm(run / "arm" / "lab6.toml", model_dir=run / "arm"))
+        record_["arm_sha256"] = arm_sha256(
+            load_arm(run / "arm" / "lab6.toml", model_dir=run / "arm")
+        )
         (run / "run.json").write_text(json.dumps(record_), encoding="utf-8")
         model = fit_runs(load_fitted([tmp_path / "known"]), tmp_path / "out").calibration.model
         assert model.tool == Tool(1.5, (0.03, -0.02, 0.08))
         assert model.unknown_tool.status == "none"
 
-    @pytest.mark.parametrize(("old", "new", "word"), [
-        ('status = "used"', 'status = "stolen"', "model.unknown_tool.status"),
-        ("mass = {value = 1.", "mass = {value = -1.", "is outside its interval"), ("moment_x = ", "moment_w = ", "moment_w")])
-    def test_a_calibration_with_an_impossible_tool_is_refused(self, fitted, tmp_path, old, new, word):
+    @pytest.mark.parametrize(
+        ("old", "new", "word"),
+        [
+            ('status = "used"', 'status = "stolen"', "model.unknown_tool.status"),
+            ("mass = {value = 1.", "mass = {value = -1.", "is outside its interval"),
+            ("moment_x = ", "moment_w = ", "moment_w"),
+        ],
+    )
+    def test_a_calibration_with_an_impossible_tool_is_refused(
+        self, fitted, tmp_path, old, new, word
+    ):
         text = (fitted.calibration.folder / "calibration.toml").read_text(encoding="utf-8")
         assert old in text
         (tmp_path / "calibration.toml").write_text(text.replace(old, new), encoding="utf-8")
@@ -151,35 +186,63 @@ class TestTorqueBasis:
         assert drive.torque_scale is None
         assert true.torque_scale == pytest.approx(drive.gravity["scale"].value, rel=1e-5)
         for name in ("coulomb", "static", "viscous"):
-            assert true.values[name] == pytest.approx(drive.values[name] / true.torque_scale, rel=1e-3)
-        assert true.values["stribeck_velocity"] == pytest.approx(drive.values["stribeck_velocity"], rel=1e-3)
+            assert true.values[name] == pytest.approx(
+                drive.values[name] / true.torque_scale, rel=1e-3
+            )
+        assert true.values["stribeck_velocity"] == pytest.approx(
+            drive.values["stribeck_velocity"], rel=1e-3
+        )
         assert true.parameters["viscous"].low <= 6.5 <= true.parameters["viscous"].high
 
     def test_intervals_include_the_uncertainty_of_the_scale(self, fitted, corrected):
         drive, true = (delivery.calibration.joints["j3"] for delivery in (fitted, corrected))
         for name in ("coulomb", "static"):
-            part = [joint.parameters[name].half_width / joint.values[name] for joint in (drive, true)]
+            part = [
+                joint.parameters[name].half_width / joint.values[name] for joint in (drive, true)
+            ]
             scale = true.gravity["scale"].half_width / true.gravity["scale"].value
             assert part[1] == pytest.approx(np.hypot(part[0], scale), rel=0.02)
         w = np.array([0.01])
         assert true.band(w)[0] / true.torque(w)[0] > drive.band(w)[0] / drive.torque(w)[0]
 
     def test_file_and_report_state_the_torque_basis(self, corrected):
-        table = tomllib.loads((corrected.calibration.folder / "calibration.toml").read_text(encoding="utf-8"))
+        table = tomllib.loads(
+            (corrected.calibration.folder / "calibration.toml").read_text(encoding="utf-8")
+        )
         assert table["torque_basis"] == "gravity-corrected"
-        assert table["joints"]["j3"]["torque_scale"] == corrected.calibration.joints["j3"].torque_scale
-        assert "scaled to the model" in (corrected.calibration.folder / "report.html").read_text(encoding="utf-8")
+        assert (
+            table["joints"]["j3"]["torque_scale"] == corrected.calibration.joints["j3"].torque_scale
+        )
+        assert "scaled to the model" in (corrected.calibration.folder / "report.html").read_text(
+            encoding="utf-8"
+        )
 
     @pytest.mark.usefixtures("short")
-    def test_a_joint_without_a_scale_keeps_the_drives_torque_and_is_reported(self, cli, make_arm, tmp_path):
+    def test_a_joint_without_a_scale_keeps_the_drives_torque_and_is_reported(
+        self, cli, make_arm, tmp_path
+    ):
         arm = make_arm().path
-        outcome = cli("calibrate", arm, "--joints", "turn", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
+        outcome = cli(
+            "calibrate",
+            arm,
+            "--joints",
+            "turn",
+            "--torque-basis",
+            "gravity-corrected",
+            "-o",
+            tmp_path / "out",
+        )
         assert outcome.code == 0
         assert "turn: the torque is not corrected by gravity" in " ".join(outcome.out.split())
         assert Calibration.load(tmp_path / "out").joints["turn"].torque_scale is None
 
-    @pytest.mark.parametrize(("options", "said"), [(["--torque-basis", "motor"], "unknown torque basis 'motor'"),
-                                                   (["--torque-basis", "gravity-corrected", "--motion", "joint"], "round trips")])
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--torque-basis", "motor"], "unknown torque basis 'motor'"),
+            (["--torque-basis", "gravity-corrected", "--motion", "joint"], "round trips"),
+        ],
+    )
     def test_an_impossible_torque_basis_is_refused(self, cli, campaign, tmp_path, options, said):
         outcome = cli("fit", campaign, *options, "-o", tmp_path / "out")
         assert outcome.code == 2
@@ -191,7 +254,17 @@ class TestRepeats:
     @pytest.mark.usefixtures("short")
     def test_run_to_run_scatter_is_shown_beside_the_interval(self, cli, make_arm, tmp_path):
         arm = make_arm({"simulation": {"stroke_scatter": 0.01, "torque_noise": 0.05}})
-        outcome = cli("calibrate", arm.path, "--joints", "lift", "--repeats", "2", "-o", tmp_path / "out", "--json")
+        outcome = cli(
+            "calibrate",
+            arm.path,
+            "--joints",
+            "lift",
+            "--repeats",
+            "2",
+            "-o",
+            tmp_path / "out",
+            "--json",
+        )
         assert outcome.code == 0, outcome.err
         assert len(list((tmp_path / "out" / "runs").iterdir())) == 2
         parameters = json.loads(outcome.out)["calibration"]["joints"]["lift"]["parameters"]
@@ -201,21 +274,39 @@ class TestRepeats:
             alone.append(fit_runs(load_fitted([run]), tmp_path / f"alone{k}", options).calibration)
         for name in ("coulomb", "viscous"):
             one, two = (calibration.joints["lift"].values[name] for calibration in alone)
-            assert parameters[name]["repeat_deviation"] == pytest.approx(abs(one - two) / np.sqrt(2.0), rel=0.02)
-            assert all(calibration.joints["lift"].parameters[name].repeat_deviation is None for calibration in alone)
-        assert re.search(r"repeats +Estimates of 2 single runs scatter with a standard deviation of at most", outcome.err)
+            assert parameters[name]["repeat_deviation"] == pytest.approx(
+                abs(one - two) / np.sqrt(2.0), rel=0.02
+            )
+            assert all(
+                calibration.joints["lift"].parameters[name].repeat_deviation is None
+                for calibration in alone
+            )
+        assert re.search(
+            r"repeats +Estimates of 2 single runs scatter with a standard deviation of at most",
+            outcome.err,
+        )
         assert cli("fit", tmp_path / "out", "-o", tmp_path / "again").code == 0
-        assert without_date(tmp_path / "again" / "calibration.toml") == without_date(tmp_path / "out" / "calibration.toml")
+        assert without_date(tmp_path / "again" / "calibration.toml") == without_date(
+            tmp_path / "out" / "calibration.toml"
+        )
 
-    @pytest.mark.parametrize(("deviation", "said"), [
-        (0.5, "no more than their intervals predict"), (10.0, "more than their intervals predict: viscous of j2")])
+    @pytest.mark.parametrize(
+        ("deviation", "said"),
+        [
+            (0.5, "no more than their intervals predict"),
+            (10.0, "more than their intervals predict: viscous of j2"),
+        ],
+    )
     def test_parameters_with_more_scatter_than_predicted_are_named(self, fitted, deviation, said):
         """Expected scatter of two runs is sqrt(2) times the standard error of the joint fit."""
         joint = fitted.calibration.joints["j2"]
         viscous = joint.parameters["viscous"]
         apart = replace(viscous, repeat_deviation=deviation * viscous.std_error)
-        two = replace(fitted.calibration, runs=fitted.calibration.runs * 2,
-                      joints={"j2": replace(joint, parameters={**joint.parameters, "viscous": apart})})
+        two = replace(
+            fitted.calibration,
+            runs=fitted.calibration.runs * 2,
+            joints={"j2": replace(joint, parameters={**joint.parameters, "viscous": apart})},
+        )
         assert said in words.repeat_sentence(two)
         assert words.repeat_sentence(fitted.calibration) == ""
 
@@ -229,7 +320,9 @@ class TestDirections:
     MEAN, HALF = (1.0 / EFFICIENCY - EFFICIENCY) / 2.0, (1.0 / EFFICIENCY + EFFICIENCY) / 2.0 - 1.0
 
     def test_driving_and_back_driving_are_separated_if_the_torque_is_right(self, lossy, tmp_path):
-        calibration = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque", directional="driving")).calibration
+        calibration = fit_runs(
+            load_fitted([lossy]), tmp_path, Options(load="torque", directional="driving")
+        ).calibration
         joint = calibration.joints["lift"]
         mean, half = joint.parameters["coulomb_coefficient"], joint.gravity["driving_difference"]
         assert joint.directional == "driving"
@@ -239,15 +332,25 @@ class TestDirections:
         q, way = np.array([[0.0, 0.4], [0.0, 0.4]]), np.array([[0.0, 0.3], [0.0, -0.3]])
         truth = SimulatedArm(load_arm(lossy / "pair.toml")).friction(q, way)[:, 1]
         np.testing.assert_allclose(calibration.friction(q, way)[:, 1], truth, rtol=0.02)
-        assert abs(truth[0] + truth[1]) > 0.5                       # friction differs between the directions
+        # friction differs between the directions
+        assert abs(truth[0] + truth[1]) > 0.5
         feedforward = Feedforward(calibration.mechanism, calibration)
         for state in zip(q, way, strict=True):
-            np.testing.assert_allclose(feedforward(*state), calibration.friction(*(part[None] for part in state))[0], rtol=1e-9)
-        assert any("difference between the directions (lift)" in loss for loss in export(calibration, "urdf").losses)
+            np.testing.assert_allclose(
+                feedforward(*state),
+                calibration.friction(*(part[None] for part in state))[0],
+                rtol=1e-9,
+            )
+        assert any(
+            "difference between the directions (lift)" in loss
+            for loss in export(calibration, "urdf").losses
+        )
 
     def test_without_the_option_direction_dependence_is_a_note_only(self, lossy, tmp_path):
         """A wrong torque constant would have the same effect."""
-        joint = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque")).calibration.joints["lift"]
+        joint = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque")).calibration.joints[
+            "lift"
+        ]
         assert joint.directional == "none"
         assert joint.gravity["scale"].low <= 1.0 + self.HALF <= joint.gravity["scale"].high
         said = r"friction per load is ([\d.]+) when driving and ([\d.]+) when back-driven"
@@ -256,7 +359,16 @@ class TestDirections:
         assert float(numbers[2]) == pytest.approx(1.0 - EFFICIENCY, rel=0.05)
 
     def test_directional_friction_excludes_a_corrected_torque_basis(self, cli, lossy, tmp_path):
-        outcome = cli("fit", lossy, "--directional", "driving", "--torque-basis", "gravity-corrected", "-o", tmp_path / "out")
+        outcome = cli(
+            "fit",
+            lossy,
+            "--directional",
+            "driving",
+            "--torque-basis",
+            "gravity-corrected",
+            "-o",
+            tmp_path / "out",
+        )
         assert outcome.code == 2
         assert "choose one" in outcome.err
         assert cli("fit", lossy, "--directional", "sideways", "-o", tmp_path / "out").code == 2

@@ -1,4 +1,6 @@
-"""Memory of the joints of an arm, from runs of the simulated arm, whose bristles are not the estimator's."""
+"""Memory of the joints of an arm, from runs of the simulated arm, whose
+bristles are not the estimator's.
+"""
 
 import numpy as np
 import pytest
@@ -18,14 +20,22 @@ FEW = SmallTrips((0.001, 0.003, 0.01, 0.03), 1)
 
 
 def recorded(make_arm, folder, truth, purpose, **options):
-    arm = make_arm({"simulation": {"torque_noise": 0.1, "encoder_step": 1e-5, "joints": {"turn": truth}}})
-    return load_run(drive_plan(arm, plan_experiment(purpose, "single", arm, ("turn",), **options), folder, seed=1))
+    arm = make_arm(
+        {"simulation": {"torque_noise": 0.1, "encoder_step": 1e-5, "joints": {"turn": truth}}}
+    )
+    return load_run(
+        drive_plan(
+            arm, plan_experiment(purpose, "single", arm, ("turn",), **options), folder, seed=1
+        )
+    )
 
 
 @pytest.fixture(scope="module")
 def small(make_arm, tmp_path_factory):
     """A presliding run of a joint with bristles."""
-    return recorded(make_arm, tmp_path_factory.mktemp("small"), TRUTH | BRISTLES, PRESLIDING, small=FEW)
+    return recorded(
+        make_arm, tmp_path_factory.mktemp("small"), TRUTH | BRISTLES, PRESLIDING, small=FEW
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,19 +78,29 @@ def test_a_delay_of_the_torque_is_allowed_for_in_the_damping(both):
 def test_law_and_memory_of_a_presliding_run_are_fitted_together(small):
     found = identify([small])
     joint = found.calibration.joints["turn"]
-    assert not [one for one in found.findings if one.kind == "closed loop"]     # it tests the law without memory
+    # it tests the law without memory
+    assert not [one for one in found.findings if one.kind == "closed loop"]
     assert "turn" not in found.calibration.fit.get("closed_loop", {})
     assert joint.memory is not None
     assert joint.memory.parameters["bristle_stiffness"].value == pytest.approx(STIFFNESS, rel=0.05)
     assert joint.parameters["coulomb"].value == pytest.approx(3.0, rel=0.1)
     w = np.array([0.02, 0.2])
     true = (3.0 + np.exp(-((w / 0.05) ** 2))) * np.sign(w) + 2.0 * w
-    np.testing.assert_allclose(joint.torque(w, None if joint.load == "none" else joint.middle_load + 0.0 * w), true, rtol=0.05)
+    np.testing.assert_allclose(
+        joint.torque(w, None if joint.load == "none" else joint.middle_load + 0.0 * w),
+        true,
+        rtol=0.05,
+    )
 
 
 def test_memory_can_be_left_out_and_another_kind_can_be_asked_for(small, trips):
-    assert identify([trips, small], Options(memory="none")).calibration.joints["turn"].memory is None
-    assert identify([trips, small], Options(memory="relaxing")).calibration.joints["turn"].memory.name == "relaxing"
+    assert (
+        identify([trips, small], Options(memory="none")).calibration.joints["turn"].memory is None
+    )
+    assert (
+        identify([trips, small], Options(memory="relaxing")).calibration.joints["turn"].memory.name
+        == "relaxing"
+    )
 
 
 def test_memory_explains_torque_that_seems_late(trips, alone):
@@ -89,7 +109,9 @@ def test_memory_explains_torque_that_seems_late(trips, alone):
         assert alone.calibration.joints["turn"].memory is not None
         assert not any(finding.kind == "late torque" for finding in alone.findings)
     found = identify([trips], Options(memory="any"))
-    assert found.calibration.joints["turn"].memory.parameters["bristle_stiffness"].value == pytest.approx(STIFFNESS, rel=0.1)
+    assert found.calibration.joints["turn"].memory.parameters[
+        "bristle_stiffness"
+    ].value == pytest.approx(STIFFNESS, rel=0.1)
 
 
 def test_no_memory_is_invented_for_a_joint_that_sticks_rigidly(make_arm, tmp_path):
@@ -104,7 +126,11 @@ def test_a_joint_that_hardly_reverses_has_no_memory(trips):
     from dataclasses import replace
 
     rows = slice(0, len(trips.t) // 40)
-    short = replace(trips, t=trips.t[rows], segment=trips.segment[rows],
-                    signals={key: values[rows] for key, values in trips.signals.items()})
+    short = replace(
+        trips,
+        t=trips.t[rows],
+        segment=trips.segment[rows],
+        signals={key: values[rows] for key, values in trips.signals.items()},
+    )
     with pytest.raises(FitError):
         identify([short], Options(memory="any"))

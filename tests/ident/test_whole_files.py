@@ -10,7 +10,9 @@ from stribeck.ident.whole_files import whole, write_whole, write_whole_folder
 
 
 @pytest.mark.parametrize("before", [None, "what was there"])
-def test_a_file_that_cannot_be_written_is_named_and_leaves_what_was_there(tmp_path: Path, before: str | None) -> None:
+def test_a_file_that_cannot_be_written_is_named_and_leaves_what_was_there(
+    tmp_path: Path, before: str | None
+) -> None:
     path = tmp_path / "report.html"
     if before is not None:
         path.write_text(before, encoding="utf-8")
@@ -18,13 +20,15 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_what_was_there(tmp_pa
     def write() -> None:
         with whole(path) as part:
             part.write_text("half", encoding="utf-8")
-            raise OSError(errno.ENOSPC, "No space left on device")       # as a full disk says it, without a name
+            # as a full disk says it, without a name
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(OSError, match="No space left on device") as caught:
         write()
     assert caught.value.filename == str(path)
     assert {entry.name: entry.read_text(encoding="utf-8") for entry in tmp_path.iterdir()} == (
-        {} if before is None else {"report.html": before})
+        {} if before is None else {"report.html": before}
+    )
 
 
 def test_a_folder_that_is_not_there_is_named_by_the_file(tmp_path: Path) -> None:
@@ -49,7 +53,9 @@ def test_a_folder_is_written_with_its_folders(tmp_path: Path, before: str) -> No
         folder.mkdir(parents=True)
     write_whole_folder(folder, TEXTS)
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {path.relative_to(folder).as_posix(): path.read_bytes().decode() for path in files} == TEXTS
+    assert {
+        path.relative_to(folder).as_posix(): path.read_bytes().decode() for path in files
+    } == TEXTS
     assert [entry.name for entry in folder.parent.iterdir()] == ["package"]
 
 
@@ -63,10 +69,14 @@ def test_a_folder_in_use_is_refused_and_stays(tmp_path: Path, there: str) -> Non
         (path / "mine").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match=f"{there} exists and is not empty; choose another --out"):
         write_whole_folder(path, TEXTS)
-    assert [one.read_text(encoding="utf-8") for one in tmp_path.rglob("*") if one.is_file()] == ["mine"]
+    assert [one.read_text(encoding="utf-8") for one in tmp_path.rglob("*") if one.is_file()] == [
+        "mine"
+    ]
 
 
-def test_a_folder_that_cannot_be_written_is_named_and_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written_is_named_and_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = Path.write_text
 
     def full(path: Path, text: str, **options: str) -> int:

@@ -1,4 +1,6 @@
-"""A drive that answers every frame it receives: settings, power, watchdog and set-points, independent of the protocol."""
+"""A drive that answers every frame it receives: settings, power, watchdog and set-points,
+independent of the protocol.
+"""
 
 import time
 from abc import abstractmethod
@@ -14,9 +16,10 @@ from stribeck.drivers.wire.drive_keys import LinkKeys
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.polled.standstill import Standstill
 
-_REPLY = 0.1            # s for an answer to a question outside the cycles
-_TRIES = 3              # times that such a question is sent
-_FEED = 0.25            # fraction of the watchdog's time between two frames that keep a watchdog quiet
+_REPLY = 0.1  # s for an answer to a question outside the cycles
+_TRIES = 3  # times that such a question is sent
+# fraction of the watchdog's time between two frames that keep a watchdog quiet
+_FEED = 0.25
 
 Condition = Literal["unknown", "off", "powered", "fault"]
 
@@ -33,13 +36,15 @@ class Frame:
 class PolledKeys(LinkKeys):
     """Keys of ``[driver]`` that drivers of polled drives share."""
 
-    bus: dict[str, Any]                 # python-can's: interface, channel, ...
+    bus: dict[str, Any]  # python-can's: interface, channel, ...
     bit_rate: PositiveFloat = 1e6
     watchdog: Annotated[float, Field(ge=0.02, le=2.0)] = 0.2
 
     @property
     def feed_period(self) -> float:
-        """Time between frames to drives with a running watchdog while other drives are asked [s]."""
+        """Time between frames to drives with a running watchdog while
+        other drives are asked [s].
+        """
         return self.watchdog * _FEED
 
 
@@ -56,37 +61,40 @@ class AskedBus(Protocol):
         """Repeat set-point zero to drives whose watchdogs run before their cycles do."""
 
     def listen(self, done: Callable[[], bool], deadline: float) -> bool:
-        """Give received frames to the axes until `done()` or the deadline; return whether `done()` came in time."""
+        """Give received frames to the axes until `done()` or the deadline; return
+        whether `done()` came in time.
+        """
 
 
 class PolledAxis(Axis):
-    """A drive that answers questions, follows set-points, and loses power when it hears nothing for the watchdog's time.
+    """A drive that answers questions, follows set-points, and loses power when it hears
+    nothing for the watchdog's time.
 
-    A joint without brake falls when its drive loses power. To hold a joint, the axis brings it to rest by set-point zero and then
-    releases (switches off) the watchdog: the drive holds by itself, even if this program ends. A drive that lost power by itself
-    receives questions only.
+    A joint without brake falls when its drive loses power. To hold a joint, the axis brings it to
+    rest by set-point zero and then releases (switches off) the watchdog: the drive holds by itself,
+    even if this program ends. A drive that lost power by itself receives questions only.
 
-    The table lists the frames that a cycle sends beside questions, and the value of `power`. They depend on the goal, which
-    `enable`, `quick_stop` and `disable` set, and on the condition of the drive:
+    The table lists the frames that a cycle sends beside questions, and the value of
+    `power`. They depend on the goal, which `enable`, `quick_stop` and `disable` set, and on
+    the condition of the drive:
 
     =========  ============  ============================================  ============================================
     goal       condition     sent                                          power
     =========  ============  ============================================  ============================================
-    none       off, unknown  nothing                                       off
-    none       powered       nothing                                       held once at rest and released, on until then
-    on         off           velocity 0; power on after its answer         off
-    on         unknown       velocity 0                                    off
-    on         powered       velocity 0, question for a doubtful setting   on once no setting is doubtful, off until then
-    follow     powered       velocity                                      on
-    follow     unknown       velocity                                      off
-    follow     off           nothing                                       off
-    held       powered       velocity 0; release once at rest              held once at rest and released, on until then
-    held       unknown       velocity 0; release once at rest              on
-    off        powered       velocity 0, power off                         held if at rest and released, else on
-    off        unknown       velocity 0, power off                         on
-    held, off  off           release                                       off once released, on until then
-    on         fault         velocity 0                                    fault
-    held, off  fault         release once at rest                          fault
+    none       off, unknown  nothing                                       off none       powered
+    nothing                                       held once at rest and released, on until then on
+    off           velocity 0; power on after its answer         off on         unknown
+    velocity 0                                    off on         powered       velocity 0, question
+    for a doubtful setting   on once no setting is doubtful, off until then follow     powered
+    velocity                                      on follow     unknown       velocity
+    off follow     off           nothing                                       off held
+    powered       velocity 0; release once at rest              held once at rest and released, on
+    until then held       unknown       velocity 0; release once at rest              on off
+    powered       velocity 0, power off                         held if at rest and released, else
+    on off        unknown       velocity 0, power off                         on held, off  off
+    release                                       off once released, on until then on         fault
+    velocity 0                                    fault held, off  fault         release once at
+    rest                          fault
     =========  ============  ============================================  ============================================
 
     A watchdog that is off already is not released again.
@@ -102,8 +110,8 @@ class PolledAxis(Axis):
     released : bool
         Whether the watchdog of the drive is off.
     settings : dict
-        Written settings, each as (question that reads it back, value), by the key of its answer. They are read back again when
-        the drive gets power.
+        Written settings, each as (question that reads it back, value), by the key of its answer.
+        They are read back again when the drive gets power.
     """
 
     link: AskedBus
@@ -113,11 +121,14 @@ class PolledAxis(Axis):
         self.due, self.released = False, False
         self.answers: dict[Hashable, Any] = {}
         self.settings: dict[Hashable, tuple[Frame, float]] = {}
-        self._doubtful: list[Hashable] = []         # settings that were not read back since the drive got power
-        self._goal: str | None = None       # "on", "follow", "held", "off"; None leaves the drive as it is
+        # settings that were not read back since the drive got power
+        self._doubtful: list[Hashable] = []
+        # "on", "follow", "held", "off"; None leaves the drive as it is
+        self._goal: str | None = None
         self._velocity = 0.0
-        self._zeroed = False                # whether the drive has answered set-point zero since `enable`
-        self._asked = 0.0                   # time of the last question for its state
+        # whether the drive has answered set-point zero since `enable`
+        self._zeroed = False
+        self._asked = 0.0  # time of the last question for its state
         self._standstill = Standstill(joint.small)
 
     # methods that a driver implements
@@ -149,17 +160,22 @@ class PolledAxis(Axis):
 
     @abstractmethod
     def watch(self, on: bool) -> None:
-        """Arm or release the watchdog and read the setting back. Arming must not trip a watchdog after a long pause."""
+        """Arm or release the watchdog and read the setting back. Arming must not trip a
+        watchdog after a long pause.
+        """
 
     @abstractmethod
     def take(self, frame: Frame) -> None:
-        """Take a frame from the bus, which may belong to another drive. A state counts as an answer only while it is `due`."""
+        """Take a frame from the bus, which may belong to another drive. A state counts as an
+        answer only while it is `due`.
+        """
 
     def try_watchdog(self, holds: bool) -> None:
-        """Test the watchdog: arm it, then release it until `enable`, since it would trip while the drive stands by.
+        """Test the watchdog: arm it, then release it until `enable`, since it would trip
+        while the drive stands by.
 
-        A drive that holds its joint is not tested: if the release were lost, the joint would fall. Only `enable` arms its
-        watchdog.
+        A drive that holds its joint is not tested: if the release were lost, the joint would fall.
+        Only `enable` arms its watchdog.
         """
         if not holds:
             self.watch(True)
@@ -172,9 +188,10 @@ class PolledAxis(Axis):
     def power(self) -> Power:
         """Power state according to the last answer.
 
-        A powered drive is "held" when its joint stands still and its watchdog is off. It is "on" when its settings are confirmed:
-        a reset since `configure` would have cleared them. After `disable`, a drive is "off" only when its watchdog is off too,
-        since the watchdog would trip. A drive in an unknown condition may have power.
+        A powered drive is "held" when its joint stands still and its watchdog is off. It is "on"
+        when its settings are confirmed: a reset since `configure` would have cleared them. After
+        `disable`, a drive is "off" only when its watchdog is off too, since the watchdog would
+        trip. A drive in an unknown condition may have power.
         """
         condition = self.condition
         if condition == "fault":
@@ -187,22 +204,25 @@ class PolledAxis(Axis):
         return "held" if self._standstill.reached and self.released else "on"
 
     def enable(self) -> None:
-        """Arm the watchdog. The next cycles send zero velocity, ask for power after its answer, and then read settings back."""
-        self._velocity, self._zeroed, self._goal = 0.0, False, "on"          # set before arming, so that `feed` starts
+        """Arm the watchdog. The next cycles send zero velocity, ask for power after its answer,
+        and then read settings back.
+        """
+        # set before arming, so that `feed` starts
+        self._velocity, self._zeroed, self._goal = 0.0, False, "on"
         self._standstill.lead()
         if self.watched:
             self.watch(True)
 
     def command(self, mode: str, value: float) -> None:
         """Keep the velocity of the next frame."""
-        self.setpoint(value)                # raises an error if the frame cannot hold the value
+        self.setpoint(value)  # raises an error if the frame cannot hold the value
         self._velocity = value
 
     def quick_stop(self) -> None:
         """Send zero velocity, and release the watchdog when the joint is at rest.
 
-        A joint that creeps counts as at rest too: only its drive's velocity loop holds it, but an armed watchdog would let it
-        fall.
+        A joint that creeps counts as at rest too: only its drive's velocity loop holds it, but an
+        armed watchdog would let it fall.
         """
         self._velocity, self._goal = 0.0, "held"
         self._standstill.hold(time.monotonic())
@@ -225,7 +245,9 @@ class PolledAxis(Axis):
         """Frames of this cycle."""
         self.due, self._asked = True, time.monotonic()
         condition = self.condition
-        told = self._goal == "on" or (condition in ("powered", "unknown") and self._goal is not None)
+        told = self._goal == "on" or (
+            condition in ("powered", "unknown") and self._goal is not None
+        )
         if told:
             yield self.setpoint(self._velocity)
         if self._goal == "on":
@@ -234,12 +256,18 @@ class PolledAxis(Axis):
             yield from self.power_on()
         elif self._goal == "off" and condition in ("powered", "unknown"):
             yield from self.power_off()
-        elif self._goal in ("held", "off") and not self.released and (condition == "off" or self._standstill.reached):
+        elif (
+            self._goal in ("held", "off")
+            and not self.released
+            and (condition == "off" or self._standstill.reached)
+        ):
             yield from self.release()
         yield from self.questions(told)
 
     def confirm(self, powered: bool) -> Iterator[Frame]:
-        """Frames that read settings back again, one per cycle: a drive that was reset after `configure` has lost them."""
+        """Frames that read settings back again, one per cycle: a drive that was reset after
+        `configure` has lost them.
+        """
         if not powered:
             self._doubtful = list(self.settings)
             for key in self._doubtful:
@@ -252,8 +280,11 @@ class PolledAxis(Axis):
                 del self._doubtful[0]
             else:
                 self._goal = "off"
-                raise self.error(f"was reset after it had been set up (setting {key}: set to {self.settings[key][1]:g}, reads "
-                                 f"{self.answers[key]:g}); connect again")
+                raise self.error(
+                    f"was reset after it had been set up (setting {key}: set to "
+                    f"{self.settings[key][1]:g}, reads "
+                    f"{self.answers[key]:g}); connect again"
+                )
 
     def has(self, key: Hashable, found: float) -> bool:
         """Whether the value that was read back is the value that was written."""
@@ -276,7 +307,12 @@ class PolledAxis(Axis):
         self.due = False
         self._standstill.forget(time.monotonic())
 
-    def ask(self, frame: Frame, key: Hashable, see_to: str = "; check power, wiring, bit_rate and identifiers") -> Any:
+    def ask(
+        self,
+        frame: Frame,
+        key: Hashable,
+        see_to: str = "; check power, wiring, bit_rate and identifiers",
+    ) -> Any:
         """Send a question, up to three times, and return the answer under this key.
 
         Raises
@@ -290,7 +326,9 @@ class PolledAxis(Axis):
             end = time.monotonic() + _REPLY
             while (now := time.monotonic()) < end:
                 self.link.feed()
-                if self.link.listen(lambda: key in self.answers, min(end, now + self.keys.feed_period)):
+                if self.link.listen(
+                    lambda: key in self.answers, min(end, now + self.keys.feed_period)
+                ):
                     return self.answers[key]
         raise self.error(f"does not answer{see_to}", NoAnswer)
 

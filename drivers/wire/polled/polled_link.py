@@ -1,4 +1,6 @@
-"""Drives on a CAN bus that answer every frame they receive: the thread that sends also waits for the answers."""
+"""Drives on a CAN bus that answer every frame they receive: the thread that sends
+also waits for the answers.
+"""
 
 import time
 from collections.abc import Callable
@@ -11,13 +13,16 @@ from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.drivers.wire.polled.polled_axis import Frame, PolledAxis, PolledKeys
 from stribeck.drivers.wire.transport import SEND, all_tried, open_can, readable
 
-_BACKLOG = 1000         # frames that are read and dropped before a cycle; more of them mean that the bus is full of noise
+# frames that are read and dropped before a cycle; more of them mean that the bus is full of noise
+_BACKLOG = 1000
 
 
 class PolledLink(DriveLink):
     """The drives of one CAN bus. A driver adds its keys, axes and bus load."""
 
-    def __init__(self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, axes: tuple[PolledAxis, ...]) -> None:
+    def __init__(
+        self, joints: tuple[DrivenJoint, ...], keys: PolledKeys, axes: tuple[PolledAxis, ...]
+    ) -> None:
         self._keys, self.axes, self._axes = keys, axes, axes
         for axis in axes:
             axis.link = self
@@ -27,7 +32,10 @@ class PolledLink(DriveLink):
 
     def open(self, transport: can.BusABC | None = None) -> None:
         """Take an open bus, or open the bus that the keys name."""
-        self._bus, self._owned = readable(transport or open_can(self._keys.bus, self._keys.bit_rate)), transport is None
+        self._bus, self._owned = (
+            readable(transport or open_can(self._keys.bus, self._keys.bit_rate)),
+            transport is None,
+        )
 
     def start(self) -> None:
         """Make the axes forget what they received before a pause."""
@@ -41,7 +49,8 @@ class PolledLink(DriveLink):
             bus.shutdown()
 
     def exchange(self, deadline: float) -> float:
-        """Send the frames of every axis, then wait for the answers. Frames that arrived earlier are read and dropped.
+        """Send the frames of every axis, then wait for the answers. Frames that arrived
+        earlier are read and dropped.
 
         An error of one axis is raised after the other axes have sent their frames.
         """
@@ -59,7 +68,9 @@ class PolledLink(DriveLink):
         return asked
 
     def feed(self) -> None:
-        """Repeat set-point zero to drives whose watchdogs run while other drives are asked outside the cycles."""
+        """Repeat set-point zero to drives whose watchdogs run while other drives are
+        asked outside the cycles.
+        """
         now = time.monotonic()
         if now - self._fed > self._keys.feed_period:
             self._fed = now
@@ -73,17 +84,29 @@ class PolledLink(DriveLink):
         for _ in range(_BACKLOG):
             if not self._take(0.0):
                 return
-        raise DriverError("the CAN bus delivers frames faster than they can be read; check the other devices on the bus")
+        raise DriverError(
+            "the CAN bus delivers frames faster than they can be read; check the other devices on "
+            "the bus"
+        )
 
     def send(self, frame: Frame) -> None:
         """Send one frame."""
         assert self._bus is not None
         self._sent.add((frame.identifier, frame.data))
-        self._bus.send(can.Message(arbitration_id=frame.identifier, data=None if frame.remote else frame.data,
-                                   is_remote_frame=frame.remote, is_extended_id=False), timeout=SEND)
+        self._bus.send(
+            can.Message(
+                arbitration_id=frame.identifier,
+                data=None if frame.remote else frame.data,
+                is_remote_frame=frame.remote,
+                is_extended_id=False,
+            ),
+            timeout=SEND,
+        )
 
     def listen(self, done: Callable[[], bool], deadline: float) -> bool:
-        """Give received frames to the axes until `done()` or the deadline; return whether `done()` came in time."""
+        """Give received frames to the axes until `done()` or the deadline; return
+        whether `done()` came in time.
+        """
         while not done():
             left = deadline - time.monotonic()
             if left <= 0.0:
@@ -92,7 +115,9 @@ class PolledLink(DriveLink):
         return True
 
     def _take(self, patience: float) -> bool:
-        """Read one frame and give it to the axes; drop frames of this program, which some buses return."""
+        """Read one frame and give it to the axes; drop frames of this
+        program, which some buses return.
+        """
         assert self._bus is not None
         message = self._bus.recv(patience)
         if message is None:

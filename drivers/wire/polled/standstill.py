@@ -1,10 +1,15 @@
-"""Detects from positions whether a joint that is being held stands still; velocities are too noisy for that."""
+"""Detects from positions whether a joint that is being held stands still;
+velocities are too noisy for that.
+"""
 
 import math
 
-_SWAY = 0.0005          # rad (slides: a tenth in m), or two position steps, within which a joint at rest stays
-_STILL = 0.1            # s for which the joint must stay there: a swinging joint is at rest for moments
-_CREEP, _PATIENT = 0.002, 0.5       # rad instead of _SWAY, and s after the order to hold when it begins: some loops creep
+# rad (slides: a tenth in m), or two position steps, within which a joint at rest stays
+_SWAY = 0.0005
+# s for which the joint must stay there: a swinging joint is at rest for moments
+_STILL = 0.1
+# rad instead of _SWAY, and s after the order to hold when it begins: some loops creep
+_CREEP, _PATIENT = 0.002, 0.5
 
 
 class Standstill:
@@ -18,9 +23,10 @@ class Standstill:
 
     def __init__(self, small: float) -> None:
         self._small = small
-        self._held_since = math.inf         # time of the order to hold
-        self._seen = self._moved = 0.0      # times of the last position, and of the last one that showed motion
-        self._place = math.nan              # position at the time `_moved`
+        self._held_since = math.inf  # time of the order to hold
+        # times of the last position, and of the last one that showed motion
+        self._seen = self._moved = 0.0
+        self._place = math.nan  # position at the time `_moved`
 
     def lead(self) -> None:
         """The joint follows set-points from now on."""

@@ -16,13 +16,25 @@ if TYPE_CHECKING:
 
 
 def compare(
-        calibrations: Annotated[list[Path], typer.Argument(
-            metavar="CALIBRATION...", help="Two calibrations; or three and more of different runs, or folders with many: a "
-            "fleet.")],
-        out: Annotated[Path | None, out_option("Page (.html) or plot of the friction (.png, .svg, .pdf); of a fleet "
-                                               "also its table (.csv).")] = None,
-        as_json: JsonOption = False) -> None:
-    """Show which friction changed beyond the intervals and the deviation between runs, or what differs in a fleet.
+    calibrations: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CALIBRATION...",
+            help="Two calibrations; or three and more of different runs, or folders with many: a "
+            "fleet.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        out_option(
+            "Page (.html) or plot of the friction (.png, .svg, .pdf); of a fleet "
+            "also its table (.csv)."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show which friction changed beyond the intervals and the deviation between runs,
+    or what differs in a fleet.
 
     The exit code is 1 if something differs.
     """
@@ -47,11 +59,16 @@ def compare(
         return
     found = [compare_calibrations(first, other) for other in others]
     if out is not None:
-        write_comparison(dict(zip(names, loaded, strict=True)), dict(zip(names[1:], found, strict=True)), out)
+        write_comparison(
+            dict(zip(names, loaded, strict=True)), dict(zip(names[1:], found, strict=True)), out
+        )
     for name, other, comparison in zip(names[1:], others, found, strict=True):
         text.print(fitted(_table(first, other, comparison, names[0], name), text.width, keys=2))
         for joint in comparison.traded:
-            text.print(f"note      {joint}: parameters changed and compensate each other; friction did not change")
+            text.print(
+                f"note      {joint}: parameters changed and compensate each other; friction did "
+                "not change"
+            )
         for note in comparison.notes:
             text.print(f"note      {note}")
         text.print(f"{verdict(comparison):<9} {sentence(comparison, names[0], name)}")
@@ -59,26 +76,47 @@ def compare(
         text.print(f"wrote     {out}")
     changed = any(comparison.changed for comparison in found)
     if as_json:
-        print_json({"changed": changed, "first": names[0],
-                    "others": [{"name": name, **comparison_table(first, other, comparison)}
-                               for name, other, comparison in zip(names[1:], others, found, strict=True)]},
-                   [] if out is None else [out])
+        print_json(
+            {
+                "changed": changed,
+                "first": names[0],
+                "others": [
+                    {"name": name, **comparison_table(first, other, comparison)}
+                    for name, other, comparison in zip(names[1:], others, found, strict=True)
+                ],
+            },
+            [] if out is None else [out],
+        )
     if changed:
         raise typer.Exit(DIFFERS)
 
 
 def compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
-    """Print what is normal for each joint of a fleet, and what differs; exit code 1 if something differs."""
+    """Print what is normal for each joint of a fleet, and what differs; exit
+    code 1 if something differs.
+    """
     from rich import box
     from rich.table import Table
 
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.report.fleets.fleet_tables import fleet_table, heading, population_rows, verdicts
+    from stribeck.experiments.report.fleets.fleet_tables import (
+        fleet_table,
+        heading,
+        population_rows,
+        verdicts,
+    )
     from stribeck.experiments.report.pages.fleet_page import write_fleet_result
 
     text = console(as_json)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("joint", "friction", "between arms", "between days", "within", "normal for a new arm"):
+    for title in (
+        "joint",
+        "friction",
+        "between arms",
+        "between days",
+        "within",
+        "normal for a new arm",
+    ):
         table.add_column(title, justify="left" if title == "joint" else "right")
     for row in population_rows(fleet):
         table.add_row(*row)
@@ -96,7 +134,9 @@ def compare_fleet(fleet: "Fleet", out: Path | None, as_json: bool) -> None:
         raise typer.Exit(DIFFERS)
 
 
-def _table(before: "Calibration", after: "Calibration", comparison: "Comparison", first: str, other: str) -> "Table":
+def _table(
+    before: "Calibration", after: "Calibration", comparison: "Comparison", first: str, other: str
+) -> "Table":
     """Table with one row per parameter; the last rows are friction and temperature."""
     from rich import box
     from rich.table import Table
@@ -105,14 +145,28 @@ def _table(before: "Calibration", after: "Calibration", comparison: "Comparison"
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("joint", "", first, other, "difference", "tolerance (95 %)", "unit", ""):
-        table.add_column(heading, justify="right" if heading and heading not in ("joint", "unit") else "left",
-                         overflow="fold" if heading in (first, other) else "ellipsis")
-    rows = {change.joint: [one for one in comparison.parameters if one.joint == change.joint] for change in comparison.parameters}
+        table.add_column(
+            heading,
+            justify="right" if heading and heading not in ("joint", "unit") else "left",
+            overflow="fold" if heading in (first, other) else "ellipsis",
+        )
+    rows = {
+        change.joint: [one for one in comparison.parameters if one.joint == change.joint]
+        for change in comparison.parameters
+    }
 
     def parameters(name: str) -> None:
         for change in rows.get(name, ()):
-            table.add_row(name, change.name, number(change.before, 4), number(change.after, 4), number(change.difference, 2),
-                          number(change.allowed, 2), change.unit, "changed" if change.changed else "")
+            table.add_row(
+                name,
+                change.name,
+                number(change.before, 4),
+                number(change.after, 4),
+                number(change.difference, 2),
+                number(change.allowed, 2),
+                change.unit,
+                "changed" if change.changed else "",
+            )
 
     for name in before.joints:
         if name not in after.joints:
@@ -121,10 +175,22 @@ def _table(before: "Calibration", after: "Calibration", comparison: "Comparison"
         if curve := comparison.curves.get(name):
             at = f" at {curve.speed:.3g} {'m/s' if curve.unit == 'N' else 'rad/s'}"
             at += "" if curve.load is None else f", load {curve.load:.3g}"
-            table.add_row(name, f"friction{at}", number(curve.before, 4), number(curve.after, 4), number(curve.difference, 2),
-                          number(curve.allowed, 2), curve.unit, "changed" if curve.changed else "")
-        table.add_row(name, "temperature", *(degrees(one.joints[name].temperature_range) for one in (before, after)),
-                      end_section=True)
+            table.add_row(
+                name,
+                f"friction{at}",
+                number(curve.before, 4),
+                number(curve.after, 4),
+                number(curve.difference, 2),
+                number(curve.allowed, 2),
+                curve.unit,
+                "changed" if curve.changed else "",
+            )
+        table.add_row(
+            name,
+            "temperature",
+            *(degrees(one.joints[name].temperature_range) for one in (before, after)),
+            end_section=True,
+        )
     for name in rows:
         if name not in before.joints:
             parameters(name)

@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     from stribeck.experiments.cli.screen.console import Console
 
 
-def check(arm: ArmArgument,
-          reset: Annotated[bool, flag("--reset", help="First clear the faults of the drives. No drive is powered.")] = False,
-          verbose: VerboseOption = False, as_json: JsonOption = False) -> None:
+def check(
+    arm: ArmArgument,
+    reset: Annotated[
+        bool, flag("--reset", help="First clear the faults of the drives. No drive is powered.")
+    ] = False,
+    verbose: VerboseOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Connect to the drives, configure and verify them; moves nothing."""
     from stribeck.drivers.check import check_arm
     from stribeck.ident.arm.arm_file import load_arm
@@ -38,11 +43,21 @@ def check(arm: ArmArgument,
 
 
 def emulate(
-        arm: ArmArgument, seed: SeedOption = 0,
-        fault: Annotated[list[str] | None, typer.Option(
-            "--fault", metavar="JOINT:WHAT@TIME", help="A drive falls silent, resets or has a fault (WHAT: silent, reset, "
-            "fault), for example j2:silent@20s; repeatable.")] = None) -> None:
-    """Emulate the drives of an arm file on its bus, with a simulated arm behind them, until interrupted."""
+    arm: ArmArgument,
+    seed: SeedOption = 0,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fault",
+            metavar="JOINT:WHAT@TIME",
+            help="A drive falls silent, resets or has a fault (WHAT: silent, reset, "
+            "fault), for example j2:silent@20s; repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """Emulate the drives of an arm file on its bus, with a simulated arm
+    behind them, until interrupted.
+    """
     from stribeck.drivers.connect import connect
     from stribeck.drivers.emulators.emulator import EMULATORS
     from stribeck.drivers.emulators.emulator import emulate as emulate_drives
@@ -53,11 +68,15 @@ def emulate(
 
     arm_file = load_arm(arm)
     if arm_file.driver.kind in EMULATORS:
-        connect(arm_file)               # reads and checks the driver's keys, and talks to nobody
+        connect(arm_file)  # reads and checks the driver's keys, and talks to nobody
     faults = [_fault(text, load_mechanism(arm_file).names) for text in fault or ()]
     with opening(f"{arm_file.path}: the bus of the emulated drives"):
         emulator = emulate_drives(arm_file, seed)
-    print(f"{arm_file.name}: emulated {arm_file.driver.kind} drives listen on {emulator.address}; Ctrl-C ends", flush=True)
+    print(
+        f"{arm_file.name}: emulated {arm_file.driver.kind} drives listen on {emulator.address}; "
+        "Ctrl-C ends",
+        flush=True,
+    )
     try:
         with real_time():
             emulator.serve(_befalling(emulator, faults))
@@ -73,15 +92,20 @@ def _fault(text: str, names: tuple[str, ...]) -> tuple[float, str, str]:
 
     found = re.fullmatch(r"(.+):(silent|reset|fault)@(.+)", text)
     if found is None:
-        raise InputError(f"invalid --fault {text!r}: expected JOINT:silent@TIME, JOINT:reset@TIME or JOINT:fault@TIME, for "
-                         "example j2:silent@20s")
+        raise InputError(
+            f"invalid --fault {text!r}: expected JOINT:silent@TIME, JOINT:reset@TIME or "
+            "JOINT:fault@TIME, for "
+            "example j2:silent@20s"
+        )
     if found[1] not in names:
         raise unknown_name("joint", found[1], names)
     return time_of(found[3], "--fault"), found[1], found[2]
 
 
 def _befalling(emulator: "Emulator", faults: list[tuple[float, str, str]]) -> Callable[[], bool]:
-    """Return a function that causes each fault at its time; the emulator calls it in its loop, and it returns true."""
+    """Return a function that causes each fault at its time; the emulator calls it in its
+    loop, and it returns true.
+    """
     names, began, waiting = emulator.body.names, time.monotonic(), sorted(faults)
 
     def going() -> bool:

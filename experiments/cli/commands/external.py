@@ -15,12 +15,22 @@ if TYPE_CHECKING:
     from stribeck.ident.external.judged_run import ExternalValidation, JointExternal
     from stribeck.ident.log.run import Run
 
-_SHOWN = 0.01           # share of fast motion that a note tells
+_SHOWN = 0.01  # share of fast motion that a note tells
 
 
-def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes: Path | None, gain: float, false_alarms: float,
-                      out: Path | None, text: "Console", as_json: bool) -> bool:
-    """Observe external torque in a run with each calibration, print what it shows; return whether all pass."""
+def validate_external(
+    run: "Run",
+    calibrations: "dict[str, Calibration]",
+    pushes: Path | None,
+    gain: float,
+    false_alarms: float,
+    out: Path | None,
+    text: "Console",
+    as_json: bool,
+) -> bool:
+    """Observe external torque in a run with each calibration, print what it
+    shows; return whether all pass.
+    """
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.report.comparison import PAGE
     from stribeck.experiments.report.pages.external_page import (
@@ -44,8 +54,11 @@ def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes
             found[path] = judge_external(run, calibration, marked, gain, false_alarms)
     text.print(f"run       {run.path}, {run.duration:.0f} s")
     for path, one in found.items():
-        text.print(f"observer  {path}: gain {gain:g} 1/s ({1e3 / gain:.3g} ms), noise may cause {false_alarms:g} false "
-                   "alarms per hour and joint")
+        text.print(
+            f"observer  {path}: gain {gain:g} 1/s ({1e3 / gain:.3g} ms), noise may cause "
+            f"{false_alarms:g} false "
+            "alarms per hour and joint"
+        )
         text.print(fitted(_table(JOINTS, joint_rows(one)), text.width))
         if marked:
             text.print(fitted(_table(PUSHES, push_rows(one)), text.width))
@@ -61,9 +74,23 @@ def validate_external(run: "Run", calibrations: "dict[str, Calibration]", pushes
         text.print(f"wrote     {out}")
     passed = not any(one.failed for one in found.values())
     if as_json:
-        print_json({"run": str(run.path), "gain": gain, "false_alarms": false_alarms, "passed": passed, "calibrations": [
-            {"path": path, "joints": {name: _numbers(joint) for name, joint in one.joints.items()}, "left_out": one.left_out}
-            for path, one in found.items()]}, [] if out is None else [out])
+        print_json(
+            {
+                "run": str(run.path),
+                "gain": gain,
+                "false_alarms": false_alarms,
+                "passed": passed,
+                "calibrations": [
+                    {
+                        "path": path,
+                        "joints": {name: _numbers(joint) for name, joint in one.joints.items()},
+                        "left_out": one.left_out,
+                    }
+                    for path, one in found.items()
+                ],
+            },
+            [] if out is None else [out],
+        )
     return passed
 
 
@@ -73,12 +100,22 @@ def _notes(path: str, one: "ExternalValidation") -> Iterator[str]:
         yield f"{path}: {reason}; it is not observed"
     for name, joint in one.joints.items():
         if joint.faster > _SHOWN:
-            yield (f"{path}: {name} slides faster than the calibration covers in {100.0 * joint.faster:.0f} % of the time; "
-                   "thresholds are wide there, and yet friction may differ by more")
-    quiet = [f"{name} {joint.undetectable[1]:.3g} {joint.unit}" for name, joint in one.joints.items() if joint.undetectable]
+            yield (
+                f"{path}: {name} slides faster than the calibration covers in "
+                f"{100.0 * joint.faster:.0f} % of the time; "
+                "thresholds are wide there, and yet friction may differ by more"
+            )
+    quiet = [
+        f"{name} {joint.undetectable[1]:.3g} {joint.unit}"
+        for name, joint in one.joints.items()
+        if joint.undetectable
+    ]
     if quiet:
-        yield (f"{path}: friction of a resting joint may have any value up to its static level; pushes at rest are undetectable "
-               f"below {', '.join(quiet)}")
+        yield (
+            f"{path}: friction of a resting joint may have any value up to its static level; "
+            "pushes at rest are undetectable "
+            f"below {', '.join(quiet)}"
+        )
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
@@ -94,7 +131,27 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
 
 
 def _numbers(joint: "JointExternal") -> dict[str, Any]:
-    keys = ("moving", "resting", "faster", "threshold", "undetectable", "false_alarms", "per_hour", "rate", "unit")
-    return {**{key: getattr(joint, key) for key in keys}, "pushes": [
-        {**asdict(judged.push), "delay": judged.delay, "resting": judged.resting, "observed": judged.torque,
-         "threshold": judged.threshold} for judged in joint.pushes]}
+    keys = (
+        "moving",
+        "resting",
+        "faster",
+        "threshold",
+        "undetectable",
+        "false_alarms",
+        "per_hour",
+        "rate",
+        "unit",
+    )
+    return {
+        **{key: getattr(joint, key) for key in keys},
+        "pushes": [
+            {
+                **asdict(judged.push),
+                "delay": judged.delay,
+                "resting": judged.resting,
+                "observed": judged.torque,
+                "threshold": judged.threshold,
+            }
+            for judged in joint.pushes
+        ],
+    }

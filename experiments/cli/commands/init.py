@@ -15,21 +15,50 @@ if TYPE_CHECKING:
 
 
 def init(
-        model: Annotated[Path | None, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")] = None,
-        joint: Annotated[str | None, typer.Option(
-            metavar="NAME", help="Without a model: name of a single rotary joint, such as a motor on a test bench. Its model is "
-            "written, too.")] = None,
-        mass: Annotated[float, typer.Option(
-            metavar="KG", help="With --joint: mass on the lever [kg]. It hangs down at position 0.")] = 0.0,
-        lever: Annotated[float, typer.Option(metavar="M", help="With --joint: distance of the mass from the axis [m].")] = 0.0,
-        out: Annotated[Path | None, out_option("Arm file to write. Default: beside the model.")] = None,
-        joints: Annotated[str | None, typer.Option(
-            metavar="NAMES", help="Driven joints, separated by commas. The copy of the model fixes all other joints, such as a "
-            "gripper's; in closed loops they stay movable. Default: all joints; in closed loops those with an actuator.")] = None,
-        name: Annotated[str | None, typer.Option(
-            metavar="NAME", help="Name of the arm, used in the names of result folders. Default: name of the arm file in --out, "
-            "else of the model.")] = None,
-        as_json: JsonOption = False) -> None:
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="URDF or MJCF of the arm.")
+    ] = None,
+    joint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Without a model: name of a single rotary joint, such as a motor on a test "
+            "bench. Its model is "
+            "written, too.",
+        ),
+    ] = None,
+    mass: Annotated[
+        float,
+        typer.Option(
+            metavar="KG", help="With --joint: mass on the lever [kg]. It hangs down at position 0."
+        ),
+    ] = 0.0,
+    lever: Annotated[
+        float,
+        typer.Option(metavar="M", help="With --joint: distance of the mass from the axis [m]."),
+    ] = 0.0,
+    out: Annotated[Path | None, out_option("Arm file to write. Default: beside the model.")] = None,
+    joints: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Driven joints, separated by commas. The copy of the model fixes all other "
+            "joints, such as a "
+            "gripper's; in closed loops they stay movable. Default: all joints; in closed loops "
+            "those with an actuator.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of the arm, used in the names of result folders. Default: name of the arm "
+            "file in --out, "
+            "else of the model.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Write an arm file for a URDF or MJCF, with the values marked that you must supply."""
     import re
 
@@ -43,32 +72,48 @@ def init(
     from stribeck.ident.whole_files import whole, write_whole
 
     if model is None and joint is None:
-        raise InputError("init needs the URDF or MJCF of an arm; for a single motor without one, name its joint with --joint "
-                         "NAME")
+        raise InputError(
+            "init needs the URDF or MJCF of an arm; for a single motor without one, name its "
+            "joint with --joint "
+            "NAME"
+        )
     if model is not None and (joint is not None or mass or lever):
-        raise InputError(f"{model}: --joint, --mass and --lever make a new model; leave out these options, or the model")
+        raise InputError(
+            f"{model}: --joint, --mass and --lever make a new model; leave out these options, or "
+            "the model"
+        )
     if model is None:
         _bench(str(joint), mass, lever, out, name, as_json)
         return
     if model.is_dir():
         raise no_file(model)
     if name is not None and not re.fullmatch(NAME, name):
-        raise InputError(f"--name {name!r}: the name is also the name of files; it may hold letters, digits and . _ + - only. "
-                         f"Use --name {shlex.quote(as_name(name) or 'arm')}")
-    target = out or (model.with_suffix(".toml") if name is None else model.with_name(f"{name}.toml"))
+        raise InputError(
+            f"--name {name!r}: the name is also the name of files; it may hold letters, digits "
+            "and . _ + - only. "
+            f"Use --name {shlex.quote(as_name(name) or 'arm')}"
+        )
+    target = out or (
+        model.with_suffix(".toml") if name is None else model.with_name(f"{name}.toml")
+    )
     if target.suffix.lower() != ".toml":
         raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
     moving = split(joints)
     copy = target.parent / model.name if moving is None else target.with_suffix(model.suffix)
-    away = copy.resolve() != model.resolve()            # an arm file and its model stay together
+    away = copy.resolve() != model.resolve()  # an arm file and its model stay together
     for path in (target, *([copy] if away else [])):
         if path.exists():
             raise InputError(f"{path} exists; choose another --out")
     text = arm_text(model, copy.name, moving, name or as_name(target.stem))
-    content, fixed = (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
+    content, fixed = (
+        (model.read_bytes(), ()) if moving is None else with_fixed_joints(model, moving)
+    )
     if fixed and not away:
-        raise InputError(f"--joints fixes joints in a copy of the model, and the copy for {target} would replace {model}; choose "
-                         f"another name, for example --out {shlex.quote(f'{model.stem}-arm.toml')}")
+        raise InputError(
+            f"--joints fixes joints in a copy of the model, and the copy for {target} would "
+            f"replace {model}; choose "
+            f"another name, for example --out {shlex.quote(f'{model.stem}-arm.toml')}"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         write_whole(target, text)
@@ -84,25 +129,41 @@ def init(
     lacking = arm.limits(mechanism).lacking(mechanism.names)
     said = console(as_json)
     count = f"{mechanism.n} joint{'s' * (mechanism.n != 1)}"
-    said.print(f"wrote     {target}{f' and {copy}' if away else ''}: {count}, {', '.join(mechanism.names)}")
+    said.print(
+        f"wrote     {target}{f' and {copy}' if away else ''}: {count}, {', '.join(mechanism.names)}"
+    )
     if passive := passive_joints(mechanism):
-        said.print(f"passive   {', '.join(passive)}: loops move them; "
-                   + ("the joints that --joints names have drives" if moving else
-                      "joints with an actuator have drives, unless --joints names other joints"))
+        said.print(
+            f"passive   {', '.join(passive)}: loops move them; "
+            + (
+                "the joints that --joints names have drives"
+                if moving
+                else "joints with an actuator have drives, unless --joints names other joints"
+            )
+        )
     if fixed:
         said.print(f"fixed     {', '.join(fixed)}: in {copy}, at position zero")
     if unread:
-        said.print(f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put the files where the model "
-                   f"looks for them{', or omit --out' if away else ''}; "
-                   "without meshes, collisions of these links are not checked")
+        said.print(
+            f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put the files "
+            "where the model "
+            f"looks for them{', or omit --out' if away else ''}; "
+            "without meshes, collisions of these links are not checked"
+        )
     if lacking:
         joints_of: dict[tuple[str, ...], list[str]] = {}
         for key, names in lacking.items():
             joints_of.setdefault(tuple(names), []).append(key)
-        needed = [f"{', '.join(keys)} of {'every joint' if names == mechanism.names else ', '.join(names)}"
-                  for names, keys in joints_of.items()]
+        needed = [
+            f"{', '.join(keys)} of "
+            f"{'every joint' if names == mechanism.names else ', '.join(names)}"
+            for names, keys in joints_of.items()
+        ]
         said.print(f"needed    {'; '.join(needed)}: the file says where to find them")
-        said.print(f"before    {command('calibrate', target)} tries it in simulation and says what it assumes")
+        said.print(
+            f"before    {command('calibrate', target)} tries it in simulation and says what it "
+            "assumes"
+        )
         said.print(f"next      fill in what is needed in {target}; {command('plan', target)}")
     else:
         said.print(f"next      check the limits in {target}; {command('plan', target)}")
@@ -110,17 +171,32 @@ def init(
         _print_made(arm, mechanism, [target, copy] if away else [target], fixed, unread)
 
 
-def _print_made(arm: "ArmFile", mechanism: "Mechanism", files: Sequence[Path], fixed: Sequence[str] = (),
-                unread: Sequence[str] = ()) -> None:
+def _print_made(
+    arm: "ArmFile",
+    mechanism: "Mechanism",
+    files: Sequence[Path],
+    fixed: Sequence[str] = (),
+    unread: Sequence[str] = (),
+) -> None:
     """Print what was written as JSON."""
     from stribeck.experiments.arm_files.init_arm import passive_joints
 
-    print_json({"arm": arm.name, "joints": mechanism.names, "passive": passive_joints(mechanism), "fixed": fixed,
-                "unread_meshes": unread, "needed": arm.limits(mechanism).lacking(mechanism.names)}, files)
+    print_json(
+        {
+            "arm": arm.name,
+            "joints": mechanism.names,
+            "passive": passive_joints(mechanism),
+            "fixed": fixed,
+            "unread_meshes": unread,
+            "needed": arm.limits(mechanism).lacking(mechanism.names),
+        },
+        files,
+    )
 
 
-def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | None,
-           as_json: bool) -> None:
+def _bench(
+    joint: str, mass: float, lever: float, out: Path | None, name: str | None, as_json: bool
+) -> None:
     """Arm file and model of a single joint."""
     from stribeck.experiments.arm_files.bare_joints import bare_joints
     from stribeck.experiments.arm_files.init_arm import arm_text
@@ -131,8 +207,11 @@ def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | 
     from stribeck.ident.whole_files import write_whole
 
     if bool(mass) != bool(lever):
-        raise InputError(f"--mass {mass:g} --lever {lever:g}: a weight needs both its mass and its distance from the axis; for a "
-                         "joint without a weight, leave out both")
+        raise InputError(
+            f"--mass {mass:g} --lever {lever:g}: a weight needs both its mass and its distance "
+            "from the axis; for a "
+            "joint without a weight, leave out both"
+        )
     target = out or Path(f"{name or as_name(joint) or 'joint'}.toml")
     if target.suffix.lower() != ".toml":
         raise InputError(f"--out {target}: an arm file is TOML and ends in .toml")
@@ -153,7 +232,11 @@ def _bench(joint: str, mass: float, lever: float, out: Path | None, name: str | 
     said = console(as_json)
     weight = f"{mass:g} kg at {lever:g} m, which hang down at position 0" if mass else "no weight"
     said.print(f"wrote     {target} and {model}: 1 joint, {joint}, with {weight}")
-    said.print(f"next      {command('import', 'LOG', '--arm', target)} imports a log; {command('calibrate', model)} "
-               f"tries the joint in simulation; before a plan or motion, fill in the missing keys of {target}")
+    said.print(
+        f"next      {command('import', 'LOG', '--arm', target)} imports a log; "
+        f"{command('calibrate', model)} "
+        "tries the joint in simulation; before a plan or motion, fill in the missing keys of "
+        f"{target}"
+    )
     if as_json:
         _print_made(arm, mechanism, [target, model])

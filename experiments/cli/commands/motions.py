@@ -16,22 +16,47 @@ if TYPE_CHECKING:
     from stribeck.ident.model.driven.forward_simulation import ForwardMotion
     from stribeck.ident.model.mechanism import Mechanism
 
-_NOTHING = 1e-9         # part of the greatest load that counts as zero
+_NOTHING = 1e-9  # part of the greatest load that counts as zero
 
 
 def loads(
-        model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],
-        q: Annotated[str | None, typer.Option(
-            "--q", metavar="VALUES", help="Positions of the driven joints, separated by commas. Default: zero.")] = None,
-        dq: Annotated[str | None, typer.Option(
-            "--dq", metavar="VALUES", help="Velocities of the driven joints. Default: zero.")] = None,
-        ddq: Annotated[str | None, typer.Option(
-            "--ddq", metavar="VALUES", help="Accelerations of the driven joints. Default: zero.")] = None,
-        motion: Annotated[Path | None, typer.Option(
-            metavar="FILE", help="CSV of a motion: t and q.NAME of the driven joints, dq.NAME and ddq.NAME where known. Loads "
-            "are computed along it.")] = None,
-        out: Annotated[Path | None, out_option("With --motion: CSV to write. Default: MODEL.loads.csv.")] = None,
-        as_json: JsonOption = False) -> None:
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")
+    ],
+    q: Annotated[
+        str | None,
+        typer.Option(
+            "--q",
+            metavar="VALUES",
+            help="Positions of the driven joints, separated by commas. Default: zero.",
+        ),
+    ] = None,
+    dq: Annotated[
+        str | None,
+        typer.Option(
+            "--dq", metavar="VALUES", help="Velocities of the driven joints. Default: zero."
+        ),
+    ] = None,
+    ddq: Annotated[
+        str | None,
+        typer.Option(
+            "--ddq", metavar="VALUES", help="Accelerations of the driven joints. Default: zero."
+        ),
+    ] = None,
+    motion: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV of a motion: t and q.NAME of the driven joints, dq.NAME and ddq.NAME where "
+            "known. Loads "
+            "are computed along it.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, out_option("With --motion: CSV to write. Default: MODEL.loads.csv.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Compute joint loads at a posture or along a motion."""
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError
@@ -44,7 +69,10 @@ def loads(
     elif out is not None:
         raise InputError("--out needs loads along a motion; give --motion FILE, too")
     else:
-        state = [_joint_values(text, option, mechanism) for text, option in ((q, "--q"), (dq, "--dq"), (ddq, "--ddq"))]
+        state = [
+            _joint_values(text, option, mechanism)
+            for text, option in ((q, "--q"), (dq, "--dq"), (ddq, "--ddq"))
+        ]
         _loads_at(mechanism, state, as_json)
 
 
@@ -58,54 +86,134 @@ def _loads_at(mechanism: "Mechanism", state: "list[Array]", as_json: bool) -> No
     from stribeck.ident.model.loads import LOADS
 
     posture, driving = drive(mechanism, *state)
-    values = {name: {load: float(driving.loads.get(load)[0, j]) for load in LOADS if np.isfinite(driving.loads.get(load)[0, j])}
-              for j, name in enumerate(mechanism.names)}
+    values = {
+        name: {
+            load: float(driving.loads.get(load)[0, j])
+            for load in LOADS
+            if np.isfinite(driving.loads.get(load)[0, j])
+        }
+        for j, name in enumerate(mechanism.names)
+    }
     tau = {mechanism.names[j]: float(driving.tau[0, j]) for j in mechanism.active}
-    friction = {mechanism.names[j]: float(driving.friction[0, j]) for j in range(mechanism.n) if driving.friction[0, j]}
-    outside = np.flatnonzero((posture < mechanism.position[:, 0]) | (posture > mechanism.position[:, 1]))
-    cut = {} if driving.closed is None else {
-        closure.name: {"force": _told(driving.closed.force[0, k]), "moment": _told(driving.closed.moment[0, k])}
-        for k, closure in enumerate(mechanism.closures)}
-    shared = [name for name, row in values.items() if not {"radial", "axial", "bending"} <= set(row)]
+    friction = {
+        mechanism.names[j]: float(driving.friction[0, j])
+        for j in range(mechanism.n)
+        if driving.friction[0, j]
+    }
+    outside = np.flatnonzero(
+        (posture < mechanism.position[:, 0]) | (posture > mechanism.position[:, 1])
+    )
+    cut = (
+        {}
+        if driving.closed is None
+        else {
+            closure.name: {
+                "force": _told(driving.closed.force[0, k]),
+                "moment": _told(driving.closed.moment[0, k]),
+            }
+            for k, closure in enumerate(mechanism.closures)
+        }
+    )
+    shared = [
+        name for name, row in values.items() if not {"radial", "axial", "bending"} <= set(row)
+    ]
     text = console(as_json)
     text.print(fitted(loads_table(mechanism, posture, values, tau, friction), text.width))
     for j in outside:
         (low, high), place = mechanism.position[j], mechanism.position_unit(int(j))
-        text.print(f"note: {mechanism.names[j]} = {posture[j]:.4f} {place} is outside its range, {low:.4f} to {high:.4f} {place}",
-                   soft_wrap=True)
+        text.print(
+            f"note: {mechanism.names[j]} = {posture[j]:.4f} {place} is outside its range, "
+            f"{low:.4f} to {high:.4f} {place}",
+            soft_wrap=True,
+        )
     if driving.closed is not None:
         text.print(fitted(cut_joints_table(cut), text.width))
         text.print(f"loops closed; condition number {driving.closed.condition[0]:.3g}")
     if shared:
-        text.print(f"loads of {', '.join(shared)} that are not shown cannot be computed: rigid-body mechanics does not "
-                   "determine how an overconstrained loop shares the loads across its plane")
+        text.print(
+            f"loads of {', '.join(shared)} that are not shown cannot be computed: rigid-body "
+            "mechanics does not "
+            "determine how an overconstrained loop shares the loads across its plane"
+        )
     if as_json:
-        closed = {} if driving.closed is None else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
-        print_json({"model": mechanism.name, "q": posture.tolist(), "loads": values, "tau": tau, "friction": friction,
-                    "outside_range": [mechanism.names[j] for j in outside], **closed,
-                    **({"not_determined": shared} if shared else {})}, ())
+        closed = (
+            {}
+            if driving.closed is None
+            else {"cut_joints": cut, "condition": float(driving.closed.condition[0])}
+        )
+        print_json(
+            {
+                "model": mechanism.name,
+                "q": posture.tolist(),
+                "loads": values,
+                "tau": tau,
+                "friction": friction,
+                "outside_range": [mechanism.names[j] for j in outside],
+                **closed,
+                **({"not_determined": shared} if shared else {}),
+            },
+            (),
+        )
 
 
 def simulate(
-        model: Annotated[str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")],
-        torque: Annotated[Path | None, typer.Option(
-            metavar="FILE", help="CSV of driving torques: t and tau.NAME of the driven joints, linear between rows. The motion "
-            "is computed.")] = None,
-        motion: Annotated[Path | None, typer.Option(
-            metavar="FILE", help="CSV of a motion: t and q.NAME of the driven joints, dq.NAME and ddq.NAME where known. The "
-            "driving torques are computed, friction included; elastic and hanging joints swing.")] = None,
-        out: Annotated[Path | None, out_option("CSV to write. Default: MODEL.simulated.csv.")] = None,
-        q: Annotated[str | None, typer.Option(
-            "--q", metavar="VALUES", help="With --torque: initial positions of the driven joints, separated by commas. Default: "
-            "the first row of the file, else zero.")] = None,
-        dq: Annotated[str | None, typer.Option("--dq", metavar="VALUES", help="Initial velocities of the driven joints.")] = None,
-        calibration: Annotated[Path | None, typer.Option(
-            metavar="PATH", help="Friction of this calibration; joints that it lacks have the friction that the model's file "
-            "states.")] = None,
-        tolerance: Annotated[float, typer.Option(
-            metavar="ERROR", help="Error of a step of the motion, in rad or lengths, and per second.")] = 1e-8,
-        as_json: JsonOption = False) -> None:
-    """Motion under given torques, or torques of a given motion, of arms, closed chains and elastic joints, with friction."""
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Arm, URDF, MJCF, mechanism, or a built-in name.")
+    ],
+    torque: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV of driving torques: t and tau.NAME of the driven joints, linear between "
+            "rows. The motion "
+            "is computed.",
+        ),
+    ] = None,
+    motion: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV of a motion: t and q.NAME of the driven joints, dq.NAME and ddq.NAME where "
+            "known. The "
+            "driving torques are computed, friction included; elastic and hanging joints swing.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, out_option("CSV to write. Default: MODEL.simulated.csv.")] = None,
+    q: Annotated[
+        str | None,
+        typer.Option(
+            "--q",
+            metavar="VALUES",
+            help="With --torque: initial positions of the driven joints, separated by commas. "
+            "Default: "
+            "the first row of the file, else zero.",
+        ),
+    ] = None,
+    dq: Annotated[
+        str | None,
+        typer.Option("--dq", metavar="VALUES", help="Initial velocities of the driven joints."),
+    ] = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Friction of this calibration; joints that it lacks have the friction that the "
+            "model's file "
+            "states.",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            metavar="ERROR",
+            help="Error of a step of the motion, in rad or lengths, and per second.",
+        ),
+    ] = 1e-8,
+    as_json: JsonOption = False,
+) -> None:
+    """Motion under given torques, or torques of a given motion, of arms, closed chains and
+    elastic joints, with friction.
+    """
     from stribeck.experiments.motions.motion_table import read_motion
     from stribeck.experiments.motions.simulated_friction import moving
     from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -115,9 +223,14 @@ def simulate(
     if (torque is None) == (motion is None):
         raise InputError("give either --torque FILE or --motion FILE")
     if motion is not None and (q is not None or dq is not None):
-        raise InputError("--q and --dq state the start of a motion under --torque; leave them out with --motion, "
-                         "whose file states the start")
-    moved = moving(load_mechanism(model), None if calibration is None else Calibration.load(calibration))
+        raise InputError(
+            "--q and --dq state the start of a motion under --torque; leave them out with "
+            "--motion, "
+            "whose file states the start"
+        )
+    moved = moving(
+        load_mechanism(model), None if calibration is None else Calibration.load(calibration)
+    )
     mechanism = moved.mechanism
     target = out or Path(f"{mechanism.name}.simulated.csv")
     _refuse_existing(target)
@@ -127,8 +240,10 @@ def simulate(
     else:
         from stribeck.experiments.motions.moved_mechanism import motion_under
 
-        position, velocity = (None if text is None else _joint_values(text, option, mechanism)
-                              for text, option in ((q, "--q"), (dq, "--dq")))
+        position, velocity = (
+            None if text is None else _joint_values(text, option, mechanism)
+            for text, option in ((q, "--q"), (dq, "--dq"))
+        )
         found = motion_under(mechanism, table, position, velocity, tolerance)
         _show_motion(moved, found, target, as_json)
 
@@ -137,50 +252,98 @@ def _show_friction(moved: "Moving", text: "Console") -> None:
     """Print which friction and which rotors were simulated."""
     m = moved.mechanism
     if not moved.friction:
-        text.print("friction  none: the model states no friction; --calibration FILE adds the friction of a calibration")
+        text.print(
+            "friction  none: the model states no friction; --calibration FILE adds the friction "
+            "of a calibration"
+        )
     for said, names in moved.words().items() if moved.friction else ():
         text.print(f"friction  {', '.join(names)}: {said}")
     if m.rotors is not None:
-        text.print("rotors    " + ", ".join(f"{m.names[j]} {m.rotors[j, j]:.4g} {'kg' if m.prismatic[j] else 'kg·m²'}"
-                                            for j in range(m.n) if m.rotors[j, j]))
+        text.print(
+            "rotors    "
+            + ", ".join(
+                f"{m.names[j]} {m.rotors[j, j]:.4g} {'kg' if m.prismatic[j] else 'kg·m²'}"
+                for j in range(m.n)
+                if m.rotors[j, j]
+            )
+        )
 
 
 def _acting(moved: "Moving") -> dict[str, object]:
     """Return friction and rotors for --json."""
     m = moved.mechanism
-    return {"friction": {name: {"law": stated.law, "load": stated.load, "parameters": dict(stated.parameters),
-                                "source": moved.source[name]} for name, stated in moved.friction.items()},
-            "rotors": {} if m.rotors is None else {m.names[j]: float(m.rotors[j, j]) for j in range(m.n) if m.rotors[j, j]}}
+    return {
+        "friction": {
+            name: {
+                "law": stated.law,
+                "load": stated.load,
+                "parameters": dict(stated.parameters),
+                "source": moved.source[name],
+            }
+            for name, stated in moved.friction.items()
+        },
+        "rotors": {}
+        if m.rotors is None
+        else {m.names[j]: float(m.rotors[j, j]) for j in range(m.n) if m.rotors[j, j]},
+    }
 
 
-def _torques_of(moved: "Moving", table: "MotionTable", target: Path, tolerance: float, as_json: bool) -> None:
+def _torques_of(
+    moved: "Moving", table: "MotionTable", target: Path, tolerance: float, as_json: bool
+) -> None:
     import numpy as np
 
     from stribeck.experiments.motions.motion_table import write_motion
-    from stribeck.experiments.motions.moved_mechanism import energy_error, motion_columns, torque_for
+    from stribeck.experiments.motions.moved_mechanism import (
+        energy_error,
+        motion_columns,
+        torque_for,
+    )
 
     mechanism = moved.mechanism
     found = torque_for(mechanism, table, tolerance)
-    write_motion(target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.driving.tau))
-    largest, rubbed = ({mechanism.names[j]: float(np.abs(values[:, j]).max()) for j in mechanism.active}
-                       for values in (found.driving.tau, found.driving.friction))
-    ranges = {mechanism.names[j]: [float(found.q[:, j].min()), float(found.q[:, j].max())] for j in found.swinging}
+    write_motion(
+        target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.driving.tau)
+    )
+    largest, rubbed = (
+        {mechanism.names[j]: float(np.abs(values[:, j]).max()) for j in mechanism.active}
+        for values in (found.driving.tau, found.driving.friction)
+    )
+    ranges = {
+        mechanism.names[j]: [float(found.q[:, j].min()), float(found.q[:, j].max())]
+        for j in found.swinging
+    }
     error = None if found.swung is None else energy_error(mechanism, found.swung)
     text = console(as_json)
     for j in mechanism.active:
         name, unit = mechanism.names[j], mechanism.unit(j)
-        text.print(f"torque    {name}: at most {largest[name]:.4g} {unit}, friction {rubbed[name]:.4g} {unit}")
+        text.print(
+            f"torque    {name}: at most {largest[name]:.4g} {unit}, friction {rubbed[name]:.4g} "
+            f"{unit}"
+        )
     if ranges:
         name, (low, high) = max(ranges.items(), key=lambda item: item[1][1] - item[1][0])
-        text.print(f"swinging  {len(ranges)} joints without a drive swing about their rest positions; widest {name}, "
-                   f"{low:.4g} ... {high:.4g}")
+        text.print(
+            f"swinging  {len(ranges)} joints without a drive swing about their rest positions; "
+            f"widest {name}, "
+            f"{low:.4g} ... {high:.4g}"
+        )
         text.print(f"energy    in balance to {error:.0e}")
     _show_friction(moved, text)
     text.print(f"wrote     {target}: {len(found.t)} rows")
     if as_json:
         swung = {} if error is None else {"swinging": ranges, "energy_error": error}
-        print_json({"model": mechanism.name, "rows": len(found.t), "largest": largest, "largest_friction": rubbed, **swung,
-                    **_acting(moved)}, [target])
+        print_json(
+            {
+                "model": mechanism.name,
+                "rows": len(found.t),
+                "largest": largest,
+                "largest_friction": rubbed,
+                **swung,
+                **_acting(moved),
+            },
+            [target],
+        )
 
 
 def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json: bool) -> None:
@@ -191,32 +354,68 @@ def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json:
 
     mechanism = moved.mechanism
     error = energy_error(mechanism, found)
-    write_motion(target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.tau))
-    work = {"drives": float(found.driven[-1]), "friction": float(found.rubbed[-1]), "damping": float(found.damped[-1])}
-    outside = [j for j in range(mechanism.n) if (found.q[:, j] < mechanism.position[j, 0]).any()
-               or (found.q[:, j] > mechanism.position[j, 1]).any()]
+    write_motion(
+        target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.tau)
+    )
+    work = {
+        "drives": float(found.driven[-1]),
+        "friction": float(found.rubbed[-1]),
+        "damping": float(found.damped[-1]),
+    }
+    outside = [
+        j
+        for j in range(mechanism.n)
+        if (found.q[:, j] < mechanism.position[j, 0]).any()
+        or (found.q[:, j] > mechanism.position[j, 1]).any()
+    ]
     text = console(as_json)
     for j in mechanism.active:
         way = found.q[:, j]
-        text.print(f"motion    {mechanism.names[j]}: from {way[0]:.6g} to {way[-1]:.6g} {mechanism.position_unit(j)}, "
-                   f"within {way.min():.6g} and {way.max():.6g}")
+        text.print(
+            f"motion    {mechanism.names[j]}: from {way[0]:.6g} to {way[-1]:.6g} "
+            f"{mechanism.position_unit(j)}, "
+            f"within {way.min():.6g} and {way.max():.6g}"
+        )
     if found.events:
-        counts = {what: sum(event.what == what for event in found.events) for what in ("sticks", "breaks loose", "turns back")}
-        text.print(f"events    {', '.join(f'{what} {count} times' for what, count in counts.items() if count)}; first "
-                   f"{found.events[0].joint} at {found.events[0].t:.6g} s")
-    text.print(f"energy    drives {work['drives']:.6g} J, friction {work['friction']:.6g} J, damping {work['damping']:.6g} J; "
-               f"in balance to {error:.0e}")
+        counts = {
+            what: sum(event.what == what for event in found.events)
+            for what in ("sticks", "breaks loose", "turns back")
+        }
+        text.print(
+            "events    "
+            f"{', '.join(f'{what} {count} times' for what, count in counts.items() if count)}; "
+            "first "
+            f"{found.events[0].joint} at {found.events[0].t:.6g} s"
+        )
+    text.print(
+        f"energy    drives {work['drives']:.6g} J, friction {work['friction']:.6g} J, damping "
+        f"{work['damping']:.6g} J; "
+        f"in balance to {error:.0e}"
+    )
     for j in outside:
         (low, high), place = mechanism.position[j], mechanism.position_unit(j)
         first = float(found.t[np.argmax((found.q[:, j] < low) | (found.q[:, j] > high))])
-        text.print(f"note      {mechanism.names[j]} leaves its range, {low:.4f} to {high:.4f} {place}, at t = {first:g} s; stops "
-                   "are not simulated")
+        text.print(
+            f"note      {mechanism.names[j]} leaves its range, {low:.4f} to {high:.4f} {place}, "
+            f"at t = {first:g} s; stops "
+            "are not simulated"
+        )
     _show_friction(moved, text)
     text.print(f"wrote     {target}: {len(found.t)} rows")
     if as_json:
-        print_json({"model": mechanism.name, "rows": len(found.t), "events": [vars(event) for event in found.events],
-                    "work_J": work, "energy_error": error, "last": dict(zip(mechanism.names, found.q[-1].tolist(), strict=True)),
-                    "outside_range": [mechanism.names[j] for j in outside], **_acting(moved)}, [target])
+        print_json(
+            {
+                "model": mechanism.name,
+                "rows": len(found.t),
+                "events": [vars(event) for event in found.events],
+                "work_J": work,
+                "energy_error": error,
+                "last": dict(zip(mechanism.names, found.q[-1].tolist(), strict=True)),
+                "outside_range": [mechanism.names[j] for j in outside],
+                **_acting(moved),
+            },
+            [target],
+        )
 
 
 def _loads_along(mechanism: "Mechanism", motion: Path, out: Path | None, as_json: bool) -> None:
@@ -224,19 +423,36 @@ def _loads_along(mechanism: "Mechanism", motion: Path, out: Path | None, as_json
     import numpy as np
 
     from stribeck.experiments.motions.motion_table import read_motion, write_motion
-    from stribeck.experiments.motions.moved_mechanism import load_columns, motion_columns, torque_for
+    from stribeck.experiments.motions.moved_mechanism import (
+        load_columns,
+        motion_columns,
+        torque_for,
+    )
 
     target = out or Path(f"{mechanism.name}.loads.csv")
     _refuse_existing(target)
     found = torque_for(mechanism, read_motion(motion, mechanism))
     columns = load_columns(mechanism, found.driving)
-    write_motion(target, found.t, motion_columns(mechanism, found.q, found.dq, found.ddq, found.driving.tau) | columns)
-    ranges = {name: [float(np.nanmin(values)), float(np.nanmax(values))] for name, values in columns.items()}
+    write_motion(
+        target,
+        found.t,
+        motion_columns(mechanism, found.q, found.dq, found.ddq, found.driving.tau) | columns,
+    )
+    ranges = {
+        name: [float(np.nanmin(values)), float(np.nanmax(values))]
+        for name, values in columns.items()
+    }
     text, most = console(as_json), max((high for _, high in ranges.values()), default=0.0)
     for name in mechanism.names:
-        said = [f"{load} {low:.4g} ... {high:.4g}" for load, (low, high) in
-                ((key.partition(".")[0], value) for key, value in ranges.items() if key.partition(".")[2] == name)
-                if high > _NOTHING * most]
+        said = [
+            f"{load} {low:.4g} ... {high:.4g}"
+            for load, (low, high) in (
+                (key.partition(".")[0], value)
+                for key, value in ranges.items()
+                if key.partition(".")[2] == name
+            )
+            if high > _NOTHING * most
+        ]
         if said:
             text.print(f"loads     {name}: {', '.join(said)}")
     text.print(f"wrote     {target}: {len(found.t)} rows")
@@ -271,6 +487,8 @@ def _joint_values(text: str | None, option: str, mechanism: "Mechanism") -> "Arr
     if not all(map(math.isfinite, values)):
         raise InputError(f"{option} {text}: finite numbers separated by commas are needed")
     if len(values) != len(names):
-        raise InputError(f"{option} has {len(values)} values, {mechanism.name} has {len(names)} "
-                         f"{'driven ' if mechanism.passive else ''}joints: {', '.join(names)}")
+        raise InputError(
+            f"{option} has {len(values)} values, {mechanism.name} has {len(names)} "
+            f"{'driven ' if mechanism.passive else ''}joints: {', '.join(names)}"
+        )
     return np.array(values)

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stribeck.experiments.cli.commands.small_trips import AmplitudesOption, PlacesOption, show_left_out, small_trips
+from stribeck.experiments.cli.commands.small_trips import (
+    AmplitudesOption,
+    PlacesOption,
+    show_left_out,
+    small_trips,
+)
 from stribeck.experiments.cli.common import (
     AfterOption,
     ArmArgument,
@@ -52,27 +57,74 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-        context: typer.Context, arm: ArmArgument = "lab6", out: OutOption = None, joints: JointsOption = None,
-        seed: SeedOption = 0, law: LawOption = "auto", load: LoadOption = "auto", directional: DirectionalOption = "auto",
-        torque_basis: BasisOption = "drive", drift: DriftOption = "auto", inertia: InertiaOption = "auto",
-        ripple: RippleOption = "none",
-        method: MethodOption = "whole-arm",
-        repeats: Annotated[int, typer.Option(
-            metavar="N", min=1, help="Number of times the plan is run. The calibration then states the deviation "
-            "between runs.")] = 1,
-        resume: Annotated[bool, flag(
-            "--resume", help="Continue the campaign in --out with its original options. Finished round trips are not driven "
-            "again.")] = False,
-        warm_up: Annotated[float, typer.Option(
-            min=0.0, metavar="MINUTES", help="Longest motion before each run, until friction settles. Less than 3 minutes cannot "
-            "show whether it has settled.")] = 0.0,
-        lowest_speed: Annotated[bool | None, typer.Option(
-            metavar="", help="First find the lowest speed that each velocity loop holds. Default: only on hardware.")] = None,
-        breakaway: Annotated[bool, flag(
-            "--breakaway", help="Measure the breakaway torque of each joint last. Needs drives with a torque mode.")] = False,
-        target: TargetOption = None, budget: BudgetOption = None, serial: SerialOption = "", note: NoteOption = "",
-        live: LiveOption = False, rerun: RerunOption = None,
-        yes: YesOption = False, verbose: VerboseOption = False, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
+    context: typer.Context,
+    arm: ArmArgument = "lab6",
+    out: OutOption = None,
+    joints: JointsOption = None,
+    seed: SeedOption = 0,
+    law: LawOption = "auto",
+    load: LoadOption = "auto",
+    directional: DirectionalOption = "auto",
+    torque_basis: BasisOption = "drive",
+    drift: DriftOption = "auto",
+    inertia: InertiaOption = "auto",
+    ripple: RippleOption = "none",
+    method: MethodOption = "whole-arm",
+    repeats: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of times the plan is run. The calibration then states the deviation "
+            "between runs.",
+        ),
+    ] = 1,
+    resume: Annotated[
+        bool,
+        flag(
+            "--resume",
+            help="Continue the campaign in --out with its original options. Finished round trips "
+            "are not driven "
+            "again.",
+        ),
+    ] = False,
+    warm_up: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="MINUTES",
+            help="Longest motion before each run, until friction settles. Less than 3 minutes "
+            "cannot "
+            "show whether it has settled.",
+        ),
+    ] = 0.0,
+    lowest_speed: Annotated[
+        bool | None,
+        typer.Option(
+            metavar="",
+            help="First find the lowest speed that each velocity loop holds. Default: only on "
+            "hardware.",
+        ),
+    ] = None,
+    breakaway: Annotated[
+        bool,
+        flag(
+            "--breakaway",
+            help="Measure the breakaway torque of each joint last. Needs drives with a torque "
+            "mode.",
+        ),
+    ] = False,
+    target: TargetOption = None,
+    budget: BudgetOption = None,
+    serial: SerialOption = "",
+    note: NoteOption = "",
+    live: LiveOption = False,
+    rerun: RerunOption = None,
+    yes: YesOption = False,
+    verbose: VerboseOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Plan, move, record, fit, export and report: the main job."""
     from dataclasses import fields
 
@@ -100,21 +152,46 @@ def calibrate(
     mechanism = load_mechanism(arm_file)
     search = arm_file.driver.kind != "simulated" if lowest_speed is None else lowest_speed
     asked: dict[str, Any] = {
-        "joints": named, "seed": seed, "method": method, "repeats": repeats, "search": search, "breakaway": breakaway,
-        "warm_up": 60.0 * warm_up, "target": aim, "budget": longest, "law": law, "load": load,
-        "directional": directional, "torque_basis": torque_basis, "drift": drift, "inertia": inertia, "ripple": ripple,
-        "serial": serial, "note": note}
+        "joints": named,
+        "seed": seed,
+        "method": method,
+        "repeats": repeats,
+        "search": search,
+        "breakaway": breakaway,
+        "warm_up": 60.0 * warm_up,
+        "target": aim,
+        "budget": longest,
+        "law": law,
+        "load": load,
+        "directional": directional,
+        "torque_basis": torque_basis,
+        "drift": drift,
+        "inertia": inertia,
+        "ripple": ripple,
+        "serial": serial,
+        "note": note,
+    }
     if resume:
         stated, begun = _stated(context), begun_with(folder)
         if not begun and not stated & asked.keys():
-            raise InputError(f"{folder} does not hold the options of its campaign; state them again, or start a new campaign "
-                             "with another --out")
-        asked |= {name: value for name, value in begun.items() if name in asked and name not in stated}
-    of_fit = Options(**{field.name: asked.pop(field.name) for field in fields(Options) if field.name in asked})
+            raise InputError(
+                f"{folder} does not hold the options of its campaign; state them again, or start "
+                "a new campaign "
+                "with another --out"
+            )
+        asked |= {
+            name: value for name, value in begun.items() if name in asked and name not in stated
+        }
+    of_fit = Options(
+        **{field.name: asked.pop(field.name) for field in fields(Options) if field.name in asked}
+    )
     options = CampaignOptions(fit=of_fit, **asked)
     if options.repeats > 1 and options.refining:
-        raise InputError("--repeats runs the same plan several times; --target and --budget change the plan from run to run. "
-                         "Choose one of them")
+        raise InputError(
+            "--repeats runs the same plan several times; --target and --budget change the plan "
+            "from run to run. "
+            "Choose one of them"
+        )
     _greet(text, arm_file, mechanism, folder)
 
     def shown_and_agreed(made: "list[Plan]") -> None:
@@ -125,28 +202,54 @@ def calibrate(
         if runs:
             _show(text, runs[0], arm_file, mechanism)
         if len(runs) > 1:
-            text.print(f"repeats   {len(runs)} runs, {clock(sum(one.robot_time for one in runs))} of robot time")
+            text.print(
+                f"repeats   {len(runs)} runs, {clock(sum(one.robot_time for one in runs))} of "
+                "robot time"
+            )
         purposes = {one.purpose for one in made}
         if LOWEST_SPEED in purposes:
-            text.print("lowest    first: search for the lowest speed that each joint holds; slower strokes are left out")
+            text.print(
+                "lowest    first: search for the lowest speed that each joint holds; slower "
+                "strokes are left out"
+            )
         if BREAKAWAY in purposes:
-            text.print("breakaway last: the torque of each joint grows until the joint moves, in several postures")
+            text.print(
+                "breakaway last: the torque of each joint grows until the joint moves, in several "
+                "postures"
+            )
         if WARM_UP in purposes:
-            text.print(f"warm-up   before each run: motion around home until friction settles, at most "
-                       f"{options.warm_up / 60.0:g} min")
+            text.print(
+                f"warm-up   before each run: motion around home until friction settles, at most "
+                f"{options.warm_up / 60.0:g} min"
+            )
         agree(made, arm_file, mechanism, yes, text)
 
     operator = Operator(
-        shown_and_agreed, lambda made: motion_view(text, made, folder, mechanism, live, rerun, " and --resume goes on"),
-        lambda heading, sentence: text.print(f"{heading:<9} {sentence}"))
-    delivered(text, calibrate_arm(arm_file, folder, options, operator, resume), folder, as_json, recorded=True)
+        shown_and_agreed,
+        lambda made: motion_view(
+            text, made, folder, mechanism, live, rerun, " and --resume goes on"
+        ),
+        lambda heading, sentence: text.print(f"{heading:<9} {sentence}"),
+    )
+    delivered(
+        text,
+        calibrate_arm(arm_file, folder, options, operator, resume),
+        folder,
+        as_json,
+        recorded=True,
+    )
     if arm_file.assumed:
-        text.print("assumed   this is the friction of a simulated arm with assumed parameters, not of your arm; the assumptions "
-                   f"are in {folder / ARM / arm_file.path.name}")
+        text.print(
+            "assumed   this is the friction of a simulated arm with assumed parameters, not of "
+            "your arm; the assumptions "
+            f"are in {folder / ARM / arm_file.path.name}"
+        )
 
 
 def _assumed(text: "Console", given: "ArmFile", folder: Path, resume: bool) -> "ArmFile":
-    """Return a simulated arm for a bare model or for an arm file without limits; print the assumptions before it moves."""
+    """Return a simulated arm for a bare model or for an arm file without limits; print the
+    assumptions before it moves.
+    """
     from stribeck.experiments.arm_files.assumed_arm import assumed_arm, completed_arm
     from stribeck.experiments.recording.run_folders import refuse_used
 
@@ -155,7 +258,10 @@ def _assumed(text: "Console", given: "ArmFile", folder: Path, resume: bool) -> "
     bare = given.path.suffix.lower() != ".toml"
     arm = assumed_arm(given.model, folder) if bare else completed_arm(given, folder)
     if arm is not given:
-        text.print(f"assumed   {'no arm file is given: ' * bare}{given.path.name} is simulated; no hardware moves")
+        text.print(
+            f"assumed   {'no arm file is given: ' * bare}{given.path.name} is simulated; no "
+            "hardware moves"
+        )
         for sentence in arm.assumed:
             text.print(f"assumed   {sentence}")
     return arm
@@ -163,17 +269,34 @@ def _assumed(text: "Console", given: "ArmFile", folder: Path, resume: bool) -> "
 
 def _stated(context: typer.Context) -> set[str]:
     """Return the options that the command line states, by their names in `CampaignOptions`."""
-    sources = {"search" if name == "lowest_speed" else name: context.get_parameter_source(name) for name in context.params}
+    sources = {
+        "search" if name == "lowest_speed" else name: context.get_parameter_source(name)
+        for name in context.params
+    }
     return {name for name, source in sources.items() if source and source.name != "DEFAULT"}
 
 
-def plan(arm: ArmArgument = "lab6",
-         out: Annotated[Path | None, out_option("File for the plan: .toml, or, for an arm that other software drives, .csv "
-                                                 "(set-points at the driver's rate) or .json (ROS 2 JointTrajectory).")] = None,
-         joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
-         experiment: ExperimentOption = "round-trips", target: TargetOption = None, budget: BudgetOption = None,
-         after: AfterOption = None, amplitudes: AmplitudesOption = None, places: PlacesOption = None,
-         quiet: QuietOption = False, as_json: JsonOption = False) -> None:
+def plan(
+    arm: ArmArgument = "lab6",
+    out: Annotated[
+        Path | None,
+        out_option(
+            "File for the plan: .toml, or, for an arm that other software drives, .csv "
+            "(set-points at the driver's rate) or .json (ROS 2 JointTrajectory)."
+        ),
+    ] = None,
+    joints: JointsOption = None,
+    seed: SeedOption = 0,
+    method: MethodOption = "whole-arm",
+    experiment: ExperimentOption = "round-trips",
+    target: TargetOption = None,
+    budget: BudgetOption = None,
+    after: AfterOption = None,
+    amplitudes: AmplitudesOption = None,
+    places: PlacesOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Show the motion, robot time, load spread and expected intervals; moves nothing."""
     from dataclasses import asdict
 
@@ -203,53 +326,108 @@ def plan(arm: ArmArgument = "lab6",
     wanted = fraction(target), None if timed else seconds(budget)
     if any(wanted) and experiment != ROUND_TRIPS:
         given = "--target is" if timed else "--target and --budget are"
-        raise InputError(f"{given} for round trips; leave {'it' if timed else 'them'} out with --experiment {experiment}")
+        raise InputError(
+            f"{given} for round trips; leave {'it' if timed else 'them'} out with --experiment "
+            f"{experiment}"
+        )
     goal = first_goal(*wanted) if any(wanted) else None
-    known, small = runs_before(after, arm_file, experiment), small_trips(amplitudes, places, experiment)
+    known, small = (
+        runs_before(after, arm_file, experiment),
+        small_trips(amplitudes, places, experiment),
+    )
     if excites:
         text.print(SEEKING)
-    made = plan_experiment(experiment, method, arm_file, split(joints), seed, goal, time_of(experiment, budget),
-                           known, small)
+    made = plan_experiment(
+        experiment,
+        method,
+        arm_file,
+        split(joints),
+        seed,
+        goal,
+        time_of(experiment, budget),
+        known,
+        small,
+    )
     _show(text, made, arm_file, mechanism)
     further: dict[str, Any] = show_told(text, made, arm_file, known) if excites else {}
     if made.purpose == PRESLIDING:
         show_left_out(text, made, mechanism, small)
         further = {"amplitudes": planned_amplitudes(made)}
     if goal:
-        text.print("further   stribeck calibrate plans each later run from the results of the runs before it")
+        text.print(
+            "further   stribeck calibrate plans each later run from the results of the runs "
+            "before it"
+        )
     if made.predicted and not excites:
         text.print(fitted(forecast_table(made, TARGET), text.width))
     if out and write:
         write(made, out, arm_file)
-        if out.suffix.lower() in (".csv", ".json"):         # stribeck asks nobody before other software moves the arm
+        # stribeck asks nobody before other software moves the arm
+        if out.suffix.lower() in (".csv", ".json"):
             text.print(f"note      {checked_against(arm_file, mechanism)}")
         text.files(f"wrote     {out}")
     if as_json:
-        print_json({"robot_time_s": round(made.robot_time, 3), "segments": len(made.segments), "method": made.method,
-                    "load_spread": {joint: {kind: list(ends) for kind, ends in loads.items()}
-                                    for joint, loads in load_spread(made, mechanism).items()},
-                    "predicted": [asdict(told) for told in made.predicted], **further,
-                    **({"lowered": [asdict(slower) for slower in made.lowered]} if made.lowered else {}),
-                    **({} if made.singular_margin is None else {"singular_margin": made.singular_margin})},
-                   [out] if out else [])
+        print_json(
+            {
+                "robot_time_s": round(made.robot_time, 3),
+                "segments": len(made.segments),
+                "method": made.method,
+                "load_spread": {
+                    joint: {kind: list(ends) for kind, ends in loads.items()}
+                    for joint, loads in load_spread(made, mechanism).items()
+                },
+                "predicted": [asdict(told) for told in made.predicted],
+                **further,
+                **(
+                    {"lowered": [asdict(slower) for slower in made.lowered]} if made.lowered else {}
+                ),
+                **(
+                    {}
+                    if made.singular_margin is None
+                    else {"singular_margin": made.singular_margin}
+                ),
+            },
+            [out] if out else [],
+        )
 
 
 def run(
-        arm: ArmArgument = "lab6",
-        plan: Annotated[Path | None, typer.Option(metavar="FILE", help="Plan file. Default: a new plan.")] = None,
-        out: OutOption = None, joints: JointsOption = None, seed: SeedOption = 0, method: MethodOption = "whole-arm",
-        experiment: ExperimentOption = "round-trips", budget: BudgetOption = None, after: AfterOption = None,
-        amplitudes: AmplitudesOption = None, places: PlacesOption = None,
-        serial: SerialOption = "", note: NoteOption = "",
-        live: LiveOption = False, rerun: RerunOption = None, yes: YesOption = False, verbose: VerboseOption = False,
-        quiet: QuietOption = False, as_json: JsonOption = False) -> None:
+    arm: ArmArgument = "lab6",
+    plan: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Plan file. Default: a new plan.")
+    ] = None,
+    out: OutOption = None,
+    joints: JointsOption = None,
+    seed: SeedOption = 0,
+    method: MethodOption = "whole-arm",
+    experiment: ExperimentOption = "round-trips",
+    budget: BudgetOption = None,
+    after: AfterOption = None,
+    amplitudes: AmplitudesOption = None,
+    places: PlacesOption = None,
+    serial: SerialOption = "",
+    note: NoteOption = "",
+    live: LiveOption = False,
+    rerun: RerunOption = None,
+    yes: YesOption = False,
+    verbose: VerboseOption = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Move and record, without fitting."""
     from dataclasses import asdict
 
     from stribeck.drivers.connect import connect
     from stribeck.experiments.cli.commands.excite import SEEKING, runs_before, show_told, time_of
     from stribeck.experiments.methods.lowest_speed_search import lowest_sentence
-    from stribeck.experiments.methods.registry import DEFAULT, ROUND_TRIPS, TIMED, UNTIL, check_experiment, plan_experiment
+    from stribeck.experiments.methods.registry import (
+        DEFAULT,
+        ROUND_TRIPS,
+        TIMED,
+        UNTIL,
+        check_experiment,
+        plan_experiment,
+    )
     from stribeck.experiments.plans.check_plan import check_plan, with_margin
     from stribeck.experiments.plans.motion_profile import with_robot_time
     from stribeck.experiments.plans.plan import read_plan
@@ -259,12 +437,21 @@ def run(
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError, about_file, command
     from stribeck.ident.log.lowest_speed import lowest_speeds
-    from stribeck.ident.log.run import EXCITATION, LOWEST_SPEED, PRESLIDING, VALIDATION, WARM_UP, load_run
+    from stribeck.ident.log.run import (
+        EXCITATION,
+        LOWEST_SPEED,
+        PRESLIDING,
+        VALIDATION,
+        WARM_UP,
+        load_run,
+    )
 
     text = console(as_json, verbose, quiet)
     check_view(text, live, rerun)
     if plan and (joints, method, experiment) != (None, DEFAULT, ROUND_TRIPS):
-        raise InputError(f"--plan {plan} states the motion; leave out --joints, --method and --experiment")
+        raise InputError(
+            f"--plan {plan} states the motion; leave out --joints, --method and --experiment"
+        )
     check_experiment(experiment)
     arm_file = load_arm(arm).numbered(serial)
     mechanism = load_mechanism(arm_file)
@@ -274,38 +461,74 @@ def run(
     if folder != after:
         refuse_used(folder)
     if budget and experiment not in TIMED:
-        raise InputError(f"stribeck run takes --budget only with --experiment {' or '.join(TIMED)}; for round trips use stribeck "
-                         "calibrate --budget")
-    device = connect(arm_file, seed)     # a driver that cannot be set up is refused before anything is written
+        raise InputError(
+            f"stribeck run takes --budget only with --experiment {' or '.join(TIMED)}; for round "
+            "trips use stribeck "
+            "calibrate --budget"
+        )
+    # a driver that cannot be set up is refused before anything is written
+    device = connect(arm_file, seed)
     _greet(text, arm_file, mechanism, folder)
     if excites:
         text.print(SEEKING)
-    made = read_plan(plan) if plan else plan_experiment(experiment, method, arm_file, split(joints), seed,
-                                                        time=time_of(experiment, budget), after=known,
-                                                        small=small)
+    made = (
+        read_plan(plan)
+        if plan
+        else plan_experiment(
+            experiment,
+            method,
+            arm_file,
+            split(joints),
+            seed,
+            time=time_of(experiment, budget),
+            after=known,
+            small=small,
+        )
+    )
     with about_file(plan) if plan else nullcontext():
         check_plan(made, arm_file, mechanism)
-    made = with_margin(with_robot_time(made, arm_file), arm_file, mechanism)        # whatever a file says
+    # whatever a file says
+    made = with_margin(with_robot_time(made, arm_file), arm_file, mechanism)
     check_modes(made, device, arm_file)
     _show(text, made, arm_file, mechanism)
-    further: dict[str, Any] = show_told(text, made, arm_file, known) if made.purpose == EXCITATION else {}
+    further: dict[str, Any] = (
+        show_told(text, made, arm_file, known) if made.purpose == EXCITATION else {}
+    )
     if experiment == PRESLIDING:
         show_left_out(text, made, mechanism, small)
     agree([made], arm_file, mechanism, yes, text)
     if folder != after:
         empty_folder(folder)
     with motion_view(text, made, folder, mechanism, live, rerun) as watch:
-        recorded = drive_plan(arm_file, made, folder, seed, note, watch, enough=UNTIL.get(made.purpose, lambda: None)())
+        recorded = drive_plan(
+            arm_file,
+            made,
+            folder,
+            seed,
+            note,
+            watch,
+            enough=UNTIL.get(made.purpose, lambda: None)(),
+        )
     if made.purpose == LOWEST_SPEED:
         found = lowest_speeds(load_run(recorded))
         further = {"lowest_speeds": {name: asdict(speed) for name, speed in found.items()}}
-        text.print(f"lowest    {lowest_sentence(found, mechanism)}; joints.NAME.slowest in the arm file keeps this value")
-    then = {VALIDATION: ("validate", folder, "CALIBRATION..."), WARM_UP: ("run", arm),
-            LOWEST_SPEED: ("calibrate", arm), EXCITATION: ("fit", folder, "--inertia", "fit")}.get(made.purpose, ("fit", folder))
+        text.print(
+            f"lowest    {lowest_sentence(found, mechanism)}; joints.NAME.slowest in the arm file "
+            "keeps this value"
+        )
+    then = {
+        VALIDATION: ("validate", folder, "CALIBRATION..."),
+        WARM_UP: ("run", arm),
+        LOWEST_SPEED: ("calibrate", arm),
+        EXCITATION: ("fit", folder, "--inertia", "fit"),
+    }.get(made.purpose, ("fit", folder))
     text.files(f"wrote     {recorded}/")
     text.print(f"next      {command(*then)}")
     if as_json:
-        print_json({"run": str(recorded), "robot_time_s": round(made.robot_time, 3), **further}, files_in(recorded))
+        print_json(
+            {"run": str(recorded), "robot_time_s": round(made.robot_time, 3), **further},
+            files_in(recorded),
+        )
 
 
 def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path) -> None:
@@ -318,7 +541,12 @@ def _greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path
 
 def _show(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import coupled_lines, margin_line, plan_line, spread_table
+    from stribeck.experiments.cli.screen.text import (
+        coupled_lines,
+        margin_line,
+        plan_line,
+        spread_table,
+    )
     from stribeck.experiments.plans.check_plan import check_plan
     from stribeck.experiments.plans.forecast import load_spread
 

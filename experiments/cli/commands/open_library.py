@@ -18,12 +18,21 @@ if TYPE_CHECKING:
 
 
 def library(
-        name: Annotated[str | None, typer.Argument(metavar="NAME", help="Entry to show. Default: list all entries.")] = None,
-        out: Annotated[Path | None, out_option("New folder for a copy of the entry.")] = None,
-        folders: Annotated[list[Path] | None, typer.Option(
-            "--library", metavar="DIR", help="Library of your own: a folder with a folder for each calibration; repeatable. "
-            "Further ones: environment variable STRIBECK_LIBRARY.")] = None,
-        as_json: JsonOption = False) -> None:
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Entry to show. Default: list all entries.")
+    ] = None,
+    out: Annotated[Path | None, out_option("New folder for a copy of the entry.")] = None,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--library",
+            metavar="DIR",
+            help="Library of your own: a folder with a folder for each calibration; repeatable. "
+            "Further ones: environment variable STRIBECK_LIBRARY.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """List calibrations with points and provenance, show one, or copy it."""
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.library.library_folders import entry_named
@@ -40,9 +49,21 @@ def library(
             text.files(f"bad       {reason}")
         text.print("next      stribeck library NAME")
         if as_json:
-            print_json({"entries": {key: {"title": entry.provenance.title, "kind": entry.provenance.kind,
-                                          "licence": entry.provenance.licence, "folder": str(entry.folder)}
-                                    for key, entry in found.items()}, "bad": bad}, [])
+            print_json(
+                {
+                    "entries": {
+                        key: {
+                            "title": entry.provenance.title,
+                            "kind": entry.provenance.kind,
+                            "licence": entry.provenance.licence,
+                            "folder": str(entry.folder),
+                        }
+                        for key, entry in found.items()
+                    },
+                    "bad": bad,
+                },
+                [],
+            )
         return
     if out is not None:
         refuse_used(out)
@@ -99,9 +120,15 @@ def _show(text: "Console", entry: "LibraryEntry", calibration: "Calibration") ->
     text.print(f"entry     {entry.name}: {told.title}")
     if told.about:
         text.print(f"about     {told.about}")
-    text.print(f"arm       {calibration.arm}, {calibration.created:%Y-%m-%d}, {calibration.method}; points: {points}")
+    text.print(
+        f"arm       {calibration.arm}, {calibration.created:%Y-%m-%d}, {calibration.method}; "
+        f"points: {points}"
+    )
     if told.recordings is not None:
-        text.print(f"from      {told.recordings.name} ({told.recordings.url}); licence: {told.recordings.licence}")
+        text.print(
+            f"from      {told.recordings.name} ({told.recordings.url}); licence: "
+            f"{told.recordings.licence}"
+        )
     if told.citation:
         text.print(f"cite      {told.citation}")
     text.print(f"licence   {told.licence}")
@@ -115,8 +142,14 @@ def _show(text: "Console", entry: "LibraryEntry", calibration: "Calibration") ->
     table.add_column("verdict")
     for joint, friction in calibration.joints.items():
         for k, (key, one) in enumerate(friction.parameters.items()):
-            table.add_row(*((joint, friction.law, friction.load) if not k else ("", "", "")), key, plus_minus(one), one.unit,
-                          one.verdict, end_section=k == len(friction.parameters) - 1)
+            table.add_row(
+                *((joint, friction.law, friction.load) if not k else ("", "", "")),
+                key,
+                plus_minus(one),
+                one.unit,
+                one.verdict,
+                end_section=k == len(friction.parameters) - 1,
+            )
     text.print(fitted(table, text.width, keys=4))
 
 
@@ -125,6 +158,10 @@ def _table(entry: "LibraryEntry", calibration: "Calibration") -> dict[str, Any]:
     from stribeck.ident.export.numbers import calibration_table
 
     points = entry.points
-    return {"name": entry.name, "folder": str(entry.folder),
-            "provenance": entry.provenance.model_dump(exclude_none=True, by_alias=True),
-            "points": None if points is None else points.to_dict("list"), "calibration": calibration_table(calibration)}
+    return {
+        "name": entry.name,
+        "folder": str(entry.folder),
+        "provenance": entry.provenance.model_dump(exclude_none=True, by_alias=True),
+        "points": None if points is None else points.to_dict("list"),
+        "calibration": calibration_table(calibration),
+    }

@@ -10,12 +10,18 @@ if TYPE_CHECKING:
     from stribeck.ident.fit.joint.options import Options
     from stribeck.ident.log.run import Run
 
-_NEEDED = ("a log for a fit moves the joint forward and backward at four speeds or more; steady speeds and torques that "
-           "you read off this log yourself can be fitted with stribeck fit --table FILE")
+_NEEDED = (
+    "a log for a fit moves the joint forward and backward at four speeds or more; steady speeds "
+    "and torques that "
+    "you read off this log yourself can be fitted with stribeck fit --table FILE"
+)
 
 
-def refusal(error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], options: "Options") -> "FitError":
-    """Return the refusal, extended by a command that works on these runs or, if none does, by what a recording needs.
+def refusal(
+    error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], options: "Options"
+) -> "FitError":
+    """Return the refusal, extended by a command that works on these runs or, if none does,
+    by what a recording needs.
 
     Parameters
     ----------
@@ -31,7 +37,7 @@ def refusal(error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], opt
     from stribeck.ident.errors import FitError, InputError, TorqueReversed, command
     from stribeck.ident.identify import identify
 
-    if isinstance(error, TorqueReversed):           # no other fit corrects a wrong sign
+    if isinstance(error, TorqueReversed):  # no other fit corrects a wrong sign
         return error
     failed = []
     for other in ("model", "joint", "none"):
@@ -41,7 +47,12 @@ def refusal(error: "FitError", runs: "Sequence[Run]", paths: Sequence[Path], opt
         try:
             identify(runs, replace(options, motion=other, torque_basis="drive"))
         except (FitError, InputError) as again:
-            failed.append(f"{words or 'round trips'}: {str(again).rpartition(' is not calibrated: ')[2]}")
+            failed.append(
+                f"{words or 'round trips'}: {str(again).rpartition(' is not calibrated: ')[2]}"
+            )
         else:
-            return FitError(f"{error}; {command('fit', *paths, *words.split())} works on {'it' if len(runs) == 1 else 'them'}")
+            return FitError(
+                f"{error}; {command('fit', *paths, *words.split())} works on "
+                f"{'it' if len(runs) == 1 else 'them'}"
+            )
     return FitError(f"{error}; tried as well: {'; '.join(failed)}; {_NEEDED}")

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from stribeck.ident.fit.joint.options import Options
 
 
-def refuse_of_table(runs: Sequence[Path], arm: str | None, column: Sequence[str], ignore: Sequence[str]) -> None:
+def refuse_of_table(
+    runs: Sequence[Path], arm: str | None, column: Sequence[str], ignore: Sequence[str]
+) -> None:
     """Refuse a fit without runs, or a fit of runs with options for tables.
 
     Raises
@@ -19,15 +21,33 @@ def refuse_of_table(runs: Sequence[Path], arm: str | None, column: Sequence[str]
     """
     from stribeck.ident.errors import InputError
 
-    if alone := [option for option, given in (("--arm", arm), ("--column", column), ("--ignore", ignore)) if given]:
-        raise InputError(f"{' and '.join(alone)}: only for tables (stribeck fit --table FILE). A run folder contains its "
-                         "arm file; to name the columns of a log, use stribeck import")
+    if alone := [
+        option
+        for option, given in (("--arm", arm), ("--column", column), ("--ignore", ignore))
+        if given
+    ]:
+        raise InputError(
+            f"{' and '.join(alone)}: only for tables (stribeck fit --table FILE). A run folder "
+            "contains its "
+            "arm file; to name the columns of a log, use stribeck import"
+        )
     if not runs:
-        raise InputError("nothing to fit: give run folders, a campaign, or a table of speed and torque with --table FILE")
+        raise InputError(
+            "nothing to fit: give run folders, a campaign, or a table of speed and torque with "
+            "--table FILE"
+        )
 
 
-def fit_table_file(text: "Console", file: Path, runs: Sequence[Path], arm: str | None, column: Sequence[str],
-                   ignore: Sequence[str], options: "Options", out: Path | None) -> tuple["Delivery", Path]:
+def fit_table_file(
+    text: "Console",
+    file: Path,
+    runs: Sequence[Path],
+    arm: str | None,
+    column: Sequence[str],
+    ignore: Sequence[str],
+    options: "Options",
+    out: Path | None,
+) -> tuple["Delivery", Path]:
     """Fit a table; return the results and their folder.
 
     Raises
@@ -47,9 +67,13 @@ def fit_table_file(text: "Console", file: Path, runs: Sequence[Path], arm: str |
     from stribeck.ident.toml_tables import as_name
 
     if runs:
-        raise InputError(f"{runs[0]} and --table {file}: a fit takes runs or a table; leave out one of them")
+        raise InputError(
+            f"{runs[0]} and --table {file}: a fit takes runs or a table; leave out one of them"
+        )
     if options.motion != "none" or options.torque_basis != "drive":
-        raise InputError(f"--table {file}: --motion and --torque-basis need a recorded motion; leave them out")
+        raise InputError(
+            f"--table {file}: --motion and --torque-basis need a recorded motion; leave them out"
+        )
     folder = out or Path(f"calibration-{as_name(file.stem) or 'table'}")
     refuse_used(folder)
     cells = open_cells(file).without(ignore)
@@ -58,6 +82,9 @@ def fit_table_file(text: "Console", file: Path, runs: Sequence[Path], arm: str |
         text.print(f"guess     {option}")
     table = points_of(cells, layout)
     for name, rows in table.points.groupby("joint", sort=False):
-        text.print(f"table     {name}: {len(rows)} points, {rows['speed'].min():.4g} ... {rows['speed'].max():.4g} rad/s, "
-                   f"{'one direction' if name in table.one_way else 'both directions'}")
+        text.print(
+            f"table     {name}: {len(rows)} points, {rows['speed'].min():.4g} ... "
+            f"{rows['speed'].max():.4g} rad/s, "
+            f"{'one direction' if name in table.one_way else 'both directions'}"
+        )
     return fit_table(file, table, folder, options, None if arm is None else load_arm(arm)), folder

@@ -40,19 +40,42 @@ if TYPE_CHECKING:
     from stribeck.experiments.fleet.outcomes import Outcome, Task
     from stribeck.experiments.fleet.work_through import FleetResult, Order
 
-_MEMORY = "1GB"         # limit of a worker
-_NAMED = 5              # recordings that the terminal names; the file and --json name all
+_MEMORY = "1GB"  # limit of a worker
+_NAMED = 5  # recordings that the terminal names; the file and --json name all
 
-FoldersArgument = Annotated[list[str], typer.Argument(
-    metavar="FOLDER...", help="Folders with run folders or campaigns, at any depth; paths, or URLs of fsspec such as "
-    "s3://bucket/arms. The runs of a campaign belong together.")]
-WorkersOption = Annotated[int | None, typer.Option(
-    metavar="N", min=1, help="Processes of this computer. Default: one for each core.")]
-SchedulerOption = Annotated[str | None, typer.Option(
-    metavar="ADDRESS", help="Address of a running Dask scheduler whose workers do the work, for example tcp://host:8786.")]
-WorkerMemoryOption = Annotated[str | None, typer.Option(
-    "--worker-memory", metavar="SIZE", help="Memory limit of a process of this computer. One that exceeds it is ended and "
-    "started again; a recording that ends one after the other is left out and named. Default: 1GB.")]
+FoldersArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FOLDER...",
+        help="Folders with run folders or campaigns, at any depth; paths, or URLs of fsspec such "
+        "as "
+        "s3://bucket/arms. The runs of a campaign belong together.",
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Processes of this computer. Default: one for each core."
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Address of a running Dask scheduler whose workers do the work, for example "
+        "tcp://host:8786.",
+    ),
+]
+WorkerMemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--worker-memory",
+        metavar="SIZE",
+        help="Memory limit of a process of this computer. One that exceeds it is ended and "
+        "started again; a recording that ends one after the other is left out and named. Default: "
+        "1GB.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -83,27 +106,67 @@ class _Worked:
 
 
 def fleet_fit(
-        folders: FoldersArgument,
-        out: Annotated[str, typer.Option("--out", "-o", metavar="PATH", help="Folder or URL of the dataset: new, or that of an "
-                                         "earlier call, which is continued.")] = "fleet-fit",
-        workers: WorkersOption = None, scheduler: SchedulerOption = None, worker_memory: WorkerMemoryOption = None,
-        law: LawOption = "auto", load: LoadOption = "auto", motion: MotionOption = "none",
-        directional: DirectionalOption = "auto", torque_basis: BasisOption = "drive", drift: DriftOption = "auto",
-        loss: LossOption = "auto", inertia: InertiaOption = "auto", memory: MemoryOption = "auto", ripple: RippleOption = "none",
-        temperature: TemperatureOption = "auto", backlash: BacklashOption = "auto", bandwidth: BandwidthOption = None,
-        constant: ConstantOption = "fit", quiet: QuietOption = False, as_json: JsonOption = False) -> None:
-    """Fit thousands of recordings, each for itself; a second call does what is missing or was changed.
+    folders: FoldersArgument,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Folder or URL of the dataset: new, or that of an "
+            "earlier call, which is continued.",
+        ),
+    ] = "fleet-fit",
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    worker_memory: WorkerMemoryOption = None,
+    law: LawOption = "auto",
+    load: LoadOption = "auto",
+    motion: MotionOption = "none",
+    directional: DirectionalOption = "auto",
+    torque_basis: BasisOption = "drive",
+    drift: DriftOption = "auto",
+    loss: LossOption = "auto",
+    inertia: InertiaOption = "auto",
+    memory: MemoryOption = "auto",
+    ripple: RippleOption = "none",
+    temperature: TemperatureOption = "auto",
+    backlash: BacklashOption = "auto",
+    bandwidth: BandwidthOption = None,
+    constant: ConstantOption = "fit",
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit thousands of recordings, each for itself; a second call does what
+    is missing or was changed.
 
-    The result is a Parquet dataset with a row for each joint of each calibration. The exit code is 1 if a run has no result.
+    The result is a Parquet dataset with a row for each joint of each calibration. The exit code is
+    1 if a run has no result.
     """
     from stribeck.experiments.fleet.fit_recording import FitOrder
     from stribeck.experiments.fleet.fleet_dataset import FITS
     from stribeck.ident.fit.joint.options import Options
 
-    options = Options(law, load, motion, directional, torque_basis, drift, loss, inertia=inertia, memory=memory, ripple=ripple,
-                      temperature=temperature, backlash=backlash, bandwidth=bandwidth, constant=constant)
+    options = Options(
+        law,
+        load,
+        motion,
+        directional,
+        torque_basis,
+        drift,
+        loss,
+        inertia=inertia,
+        memory=memory,
+        ripple=ripple,
+        temperature=temperature,
+        backlash=backlash,
+        bandwidth=bandwidth,
+        constant=constant,
+    )
     text = console(as_json, quiet=quiet)
-    worked = _worked(text, folders, out, FITS, FitOrder(options), _workers(workers, scheduler, worker_memory))
+    worked = _worked(
+        text, folders, out, FITS, FitOrder(options), _workers(workers, scheduler, worker_memory)
+    )
     _told(text, worked, "fitted")
     if as_json:
         print_json(_numbers(worked), worked.files)
@@ -112,17 +175,42 @@ def fleet_fit(
 
 
 def fleet_validate(
-        folders: FoldersArgument,
-        calibration: Annotated[str, typer.Option(
-            metavar="PATH", help="Result of fleet fit, whose newest calibration of an arm judges the arm's runs; or one "
-            "calibration for all runs.")] = "fleet-fit",
-        out: Annotated[str, typer.Option("--out", "-o", metavar="PATH", help="Folder or URL of the dataset: new, or that of an "
-                                         "earlier call, which is continued.")] = "fleet-validate",
-        tolerance: Annotated[float, typer.Option(
-            metavar="RATIO", min=0.0, help="Pass threshold: noise-corrected RMS error over RMS friction.")] = 0.1,
-        workers: WorkersOption = None, scheduler: SchedulerOption = None, worker_memory: WorkerMemoryOption = None,
-        quiet: QuietOption = False, as_json: JsonOption = False) -> None:
-    """Judge thousands of runs by the calibrations of their arms; exit code 1 if a joint fails or a run has no result.
+    folders: FoldersArgument,
+    calibration: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH",
+            help="Result of fleet fit, whose newest calibration of an arm judges the arm's runs; "
+            "or one "
+            "calibration for all runs.",
+        ),
+    ] = "fleet-fit",
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Folder or URL of the dataset: new, or that of an "
+            "earlier call, which is continued.",
+        ),
+    ] = "fleet-validate",
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            metavar="RATIO",
+            min=0.0,
+            help="Pass threshold: noise-corrected RMS error over RMS friction.",
+        ),
+    ] = 0.1,
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    worker_memory: WorkerMemoryOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge thousands of runs by the calibrations of their arms; exit code 1 if a joint
+    fails or a run has no result.
 
     Of a campaign, its last validation run is judged.
     """
@@ -130,7 +218,9 @@ def fleet_validate(
     from stribeck.experiments.fleet.validate_recording import ValidationOrder, judge_at
 
     text, order = console(as_json, quiet=quiet), ValidationOrder(judge_at(calibration), tolerance)
-    worked = _worked(text, folders, out, VALIDATIONS, order, _workers(workers, scheduler, worker_memory))
+    worked = _worked(
+        text, folders, out, VALIDATIONS, order, _workers(workers, scheduler, worker_memory)
+    )
     _told(text, worked, "judged")
     verdicts = _verdicts(worked)
     failing = {path: joints for path, joints in verdicts.items() if joints}
@@ -139,26 +229,43 @@ def fleet_validate(
     if len(failing) > _NAMED:
         text.print(f"more      {len(failing) - _NAMED} runs in --json and in the dataset")
     without = f"; {len(worked.failed)} without a result" if worked.failed else ""
-    text.print(f"verdict   {len(verdicts) - len(failing)} of {len(verdicts)} judged runs pass{without}")
+    text.print(
+        f"verdict   {len(verdicts) - len(failing)} of {len(verdicts)} judged runs pass{without}"
+    )
     if as_json:
-        print_json({**_numbers(worked), "passed": not failing and not worked.failed, "failing": failing}, worked.files)
+        print_json(
+            {**_numbers(worked), "passed": not failing and not worked.failed, "failing": failing},
+            worked.files,
+        )
     if failing or worked.failed:
         raise typer.Exit(DIFFERS)
 
 
 def fleet_compare(
-        folders: Annotated[list[str], typer.Argument(
-            metavar="FOLDER...", help="Results of fleet fit, by path or URL; or folders with calibrations.")],
-        out: Annotated[Path | None, out_option("Page (.html), picture (.png, .svg, .pdf) or table (.csv).")] = None,
-        as_json: JsonOption = False) -> None:
-    """Show what is normal for each joint of a fleet and what differs, as compare does; exit code 1 if something differs."""
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER...",
+            help="Results of fleet fit, by path or URL; or folders with calibrations.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, out_option("Page (.html), picture (.png, .svg, .pdf) or table (.csv).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is normal for each joint of a fleet and what differs, as compare does; exit
+    code 1 if something differs.
+    """
     from stribeck.experiments.cli.commands.compare import compare_fleet
     from stribeck.experiments.fleet.load_fleet import load_fleet
 
     compare_fleet(load_fleet(folders), out, as_json)
 
 
-def _workers(count: int | None, scheduler: str | None, memory: str | None) -> "AbstractContextManager[Client]":
+def _workers(
+    count: int | None, scheduler: str | None, memory: str | None
+) -> "AbstractContextManager[Client]":
     """Return the workers that the options ask for."""
     import os
 
@@ -166,18 +273,34 @@ def _workers(count: int | None, scheduler: str | None, memory: str | None) -> "A
     from stribeck.ident.errors import InputError
 
     if scheduler is not None and count is not None:
-        raise InputError(f"--workers {count} are processes of this computer, but --scheduler {scheduler!r} has its own workers; "
-                         "give one of the two")
+        raise InputError(
+            f"--workers {count} are processes of this computer, but --scheduler {scheduler!r} has "
+            "its own workers; "
+            "give one of the two"
+        )
     if scheduler is not None and memory is not None:
-        raise InputError(f"--worker-memory {memory!r} is for processes of this computer, but --scheduler {scheduler!r} has its "
-                         "own workers; leave it out, and start them with dask worker --memory-limit")
+        raise InputError(
+            f"--worker-memory {memory!r} is for processes of this computer, but --scheduler "
+            f"{scheduler!r} has its "
+            "own workers; leave it out, and start them with dask worker --memory-limit"
+        )
     memory = _MEMORY if memory is None else memory
-    memory_limit(memory)                # refused before anything is made
-    return workers_of(scheduler) if scheduler is not None else local_workers(count or os.cpu_count() or 1, memory)
+    memory_limit(memory)  # refused before anything is made
+    return (
+        workers_of(scheduler)
+        if scheduler is not None
+        else local_workers(count or os.cpu_count() or 1, memory)
+    )
 
 
-def _worked(text: "Console", folders: list[str], out: str, kind: str, order: "Order",
-            workers: "AbstractContextManager[Client]") -> "_Worked":
+def _worked(
+    text: "Console",
+    folders: list[str],
+    out: str,
+    kind: str,
+    order: "Order",
+    workers: "AbstractContextManager[Client]",
+) -> "_Worked":
     """Find the recordings, and work through those that are new or changed."""
     from stribeck.experiments.fleet.find_recordings import find_recordings
     from stribeck.experiments.fleet.fleet_dataset import Dataset
@@ -189,7 +312,10 @@ def _worked(text: "Console", folders: list[str], out: str, kind: str, order: "Or
     dataset = Dataset.at(place, kind)
     tasks = tasks_of(recordings, order, dataset)
     new = sum(task.unchanged is None for task in tasks)
-    text.print(f"found     {len(tasks)} recording{'s' * (len(tasks) != 1)}, {len(tasks) - new} of them done before and unchanged")
+    text.print(
+        f"found     {len(tasks)} recording{'s' * (len(tasks) != 1)}, {len(tasks) - new} of them "
+        "done before and unchanged"
+    )
     if not new:
         return _Worked(out, tasks, work_through(None, tasks, order), dataset, before)
     with workers as client, _progress(text, len(tasks)) as watch:
@@ -204,12 +330,26 @@ def _worked(text: "Console", folders: list[str], out: str, kind: str, order: "Or
 @contextmanager
 def _progress(text: "Console", total: int) -> "Iterator[Callable[[Outcome], None]]":
     """Draw a line with the share that is done, failures, and the time left; only in a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     failed = 0
-    with Progress(TextColumn("fleet    "), BarColumn(bar_width=30), MofNCompleteColumn(), TextColumn("{task.description}"),
-                  TimeRemainingColumn(compact=True), TextColumn("left"), console=text, refresh_per_second=2,
-                  disable=not text.is_terminal) as bar:
+    with Progress(
+        TextColumn("fleet    "),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+        console=text,
+        refresh_per_second=2,
+        disable=not text.is_terminal,
+    ) as bar:
         row = bar.add_task("", total=total)
 
         def watch(outcome: "Outcome") -> None:
@@ -228,8 +368,15 @@ def _told(text: "Console", worked: "_Worked", verb: str) -> None:
     result, failed = worked.result, worked.failed
     written = result.of_state(WRITTEN)
     peak = max((one.memory for one in written if math.isfinite(one.memory)), default=0.0)
-    rate = f"; {result.rate:.3g} a minute" + (f", at most {peak:.0f} MB a worker" if peak else "") if written else ""
-    text.print(f"done      {len(written)} {verb}, {len(result.of_state(KEPT))} kept, {len(failed)} without a result{rate}")
+    rate = (
+        f"; {result.rate:.3g} a minute" + (f", at most {peak:.0f} MB a worker" if peak else "")
+        if written
+        else ""
+    )
+    text.print(
+        f"done      {len(written)} {verb}, {len(result.of_state(KEPT))} kept, {len(failed)} "
+        f"without a result{rate}"
+    )
     for one in failed[:_NAMED]:
         text.files(f"failed    {one.reason}")
     if len(failed) > _NAMED:
@@ -242,10 +389,18 @@ def _numbers(worked: "_Worked") -> dict[str, Any]:
     from stribeck.experiments.fleet.outcomes import KEPT, WRITTEN
 
     result = worked.result
-    return {"dataset": str(worked.dataset.place), "recordings": len(result.outcomes), "written": len(result.of_state(WRITTEN)),
-            "kept": len(result.of_state(KEPT)), "failed": [{"path": one.path, "reason": one.reason} for one in worked.failed],
-            "seconds": result.seconds, "cpu_seconds": sum(one.cpu for one in result.outcomes),
-            "memory": max((one.memory for one in result.outcomes if math.isfinite(one.memory)), default=None)}
+    return {
+        "dataset": str(worked.dataset.place),
+        "recordings": len(result.outcomes),
+        "written": len(result.of_state(WRITTEN)),
+        "kept": len(result.of_state(KEPT)),
+        "failed": [{"path": one.path, "reason": one.reason} for one in worked.failed],
+        "seconds": result.seconds,
+        "cpu_seconds": sum(one.cpu for one in result.outcomes),
+        "memory": max(
+            (one.memory for one in result.outcomes if math.isfinite(one.memory)), default=None
+        ),
+    }
 
 
 def _verdicts(worked: "_Worked") -> dict[str, list[str]]:
@@ -254,6 +409,8 @@ def _verdicts(worked: "_Worked") -> dict[str, list[str]]:
     keys = [task.recording.key for task in worked.tasks]
     rows = worked.dataset.read(("source", "joint", "passed"), keys=keys)
     verdicts: dict[str, list[str]] = {paths[source]: [] for source in rows["source"]}
-    for source, joint in zip(*(rows.loc[rows["passed"].eq(False), name] for name in ("source", "joint")), strict=True):
+    for source, joint in zip(
+        *(rows.loc[rows["passed"].eq(False), name] for name in ("source", "joint")), strict=True
+    ):
         verdicts[paths[source]].append(joint)
     return verdicts

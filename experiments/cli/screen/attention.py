@@ -1,4 +1,6 @@
-"""Lines under "attention": what a reader must know before using a calibration, at most three lines for each joint."""
+"""Lines under "attention": what a reader must know before using a calibration, at most
+three lines for each joint.
+"""
 
 from collections.abc import Iterator
 
@@ -7,17 +9,19 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.choice.selection import ALIKE
 from stribeck.ident.identify import Identification
 
-_LINES = 3              # for each joint
-_FIRST = ("not calibrated", "lack of fit")      # kinds of findings, in this order before all others
+_LINES = 3  # for each joint
+_FIRST = ("not calibrated", "lack of fit")  # kinds of findings, in this order before all others
 
 
 def attention(result: Identification, calibration: Calibration) -> tuple[list[str], int]:
     """Return the lines to show, and the number of lines left out.
 
-    Each line reports a finding (other than a note), a parameter that is not identified, or torque that disagrees with the model's
-    gravity.
+    Each line reports a finding (other than a note), a parameter that is not identified, or torque
+    that disagrees with the model's gravity.
     """
-    general = [finding.text for finding in result.findings if finding.joint is None and not finding.note]
+    general = [
+        finding.text for finding in result.findings if finding.joint is None and not finding.note
+    ]
     by_joint = {name: list(_of_joint(result, calibration, name)) for name in result.asked_for}
     shown = [line for lines in by_joint.values() for line in lines[:_LINES]]
     return general + shown, sum(len(lines[_LINES:]) for lines in by_joint.values())
@@ -26,7 +30,10 @@ def attention(result: Identification, calibration: Calibration) -> tuple[list[st
 def _of_joint(result: Identification, calibration: Calibration, name: str) -> Iterator[str]:
     """Lines about one joint, the most important first."""
     found = [finding for finding in result.findings if finding.joint == name and not finding.note]
-    for finding in sorted(found, key=lambda finding: _FIRST.index(finding.kind) if finding.kind in _FIRST else len(_FIRST)):
+    for finding in sorted(
+        found,
+        key=lambda finding: _FIRST.index(finding.kind) if finding.kind in _FIRST else len(_FIRST),
+    ):
         yield finding.text
     if name not in calibration.joints:
         return
@@ -45,10 +52,19 @@ def _gravity(calibration: Calibration, name: str) -> Iterator[str]:
         return
     groups = gravity_groups(calibration)
     if name in groups.differ:
-        said = f"{name}: torque is {plus_minus(groups.differ[name])} times the model's gravity torque"
-        yield (f"{said}; friction is divided by it" if calibration.torque_basis == "gravity-corrected" else
-               f"{said}. Torque constant, gear efficiency and link masses cannot be told apart; if it is the torque constant, "
-               "use --torque-basis gravity-corrected")
+        said = (
+            f"{name}: torque is {plus_minus(groups.differ[name])} times the model's gravity torque"
+        )
+        yield (
+            f"{said}; friction is divided by it"
+            if calibration.torque_basis == "gravity-corrected"
+            else f"{said}. Torque constant, gear efficiency and link masses cannot be told apart; "
+            "if it is the torque constant, "
+            "use --torque-basis gravity-corrected"
+        )
     if name in groups.astray:
-        yield (f"{name}: torque does not follow the model's gravity: check the joint's order, direction and zero_offset, and the "
-               "tool")
+        yield (
+            f"{name}: torque does not follow the model's gravity: check the joint's order, "
+            "direction and zero_offset, and the "
+            "tool"
+        )

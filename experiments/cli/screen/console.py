@@ -9,17 +9,17 @@ from typing import Any
 
 import rich.console
 
-_PIPED_WIDTH = 130      # columns of a pipe or file, which has no width of its own
-_INDENT, _LABELLED = 10, re.compile(r"[a-z ]{9} \S")        # note      of what
+_PIPED_WIDTH = 130  # columns of a pipe or file, which has no width of its own
+_INDENT, _LABELLED = 10, re.compile(r"[a-z ]{9} \S")  # note      of what
 _WHOLE = "next", "wrote", "guess"
 
 
 class Detail(IntEnum):
     """How much a command prints."""
 
-    FILES = 0           # -q: only the paths of the results
-    RESULT = 1          # default: the result, and lines that need attention
-    ALL = 2             # -v: also notes and more tables
+    FILES = 0  # -q: only the paths of the results
+    RESULT = 1  # default: the result, and lines that need attention
+    ALL = 2  # -v: also notes and more tables
 
 
 class Console(rich.console.Console):
@@ -38,7 +38,8 @@ class Console(rich.console.Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """Print results and lines that need attention; print nothing with -q.
 
-        In a terminal, sentences are wrapped between words. The terminal itself would break them anywhere.
+        In a terminal, sentences are wrapped between words. The terminal itself
+        would break them anywhere.
         """
         if self.detail > Detail.FILES:
             self.files(*objects, **options)
@@ -50,7 +51,10 @@ class Console(rich.console.Console):
 
     def files(self, *objects: Any, **options: Any) -> None:
         """Print at any detail; used for the paths of the results."""
-        parts = (hanging(part, self.width) if self.is_terminal and isinstance(part, str) else part for part in objects)
+        parts = (
+            hanging(part, self.width) if self.is_terminal and isinstance(part, str) else part
+            for part in objects
+        )
         super().print(*parts, **options)
 
     def on_broken_pipe(self) -> None:
@@ -66,10 +70,20 @@ def open_console(detail: Detail, to_stderr: bool) -> Console:
 
 
 def hanging(text: str, width: int) -> str:
-    """Wrap lines that are longer than `width`; continuation lines are indented to the text after the label.
+    """Wrap lines that are longer than `width`; continuation lines are indented to
+    the text after the label.
 
     Lines with commands and paths stay whole, so that users can copy them.
     """
-    return "\n".join(line if len(line) <= width or line.startswith(_WHOLE) else textwrap.fill(
-        line, max(width, 2 * _INDENT), subsequent_indent=" " * (_INDENT * bool(_LABELLED.match(line))), break_long_words=False,
-        break_on_hyphens=False) for line in text.split("\n"))
+    return "\n".join(
+        line
+        if len(line) <= width or line.startswith(_WHOLE)
+        else textwrap.fill(
+            line,
+            max(width, 2 * _INDENT),
+            subsequent_indent=" " * (_INDENT * bool(_LABELLED.match(line))),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in text.split("\n")
+    )

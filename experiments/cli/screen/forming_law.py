@@ -1,4 +1,6 @@
-"""The law of a joint as it forms: fits of the points so far, beside the picture, which does not wait for them."""
+"""The law of a joint as it forms: fits of the points so far, beside the picture,
+which does not wait for them.
+"""
 
 import logging
 import os
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from stribeck.experiments.cli.screen.curve_plot import Points
     from stribeck.ident.fit.fit_result import FitResult
 
-LEAST = 5               # points of a first fit
+LEAST = 5  # points of a first fit
 _NICE = 10
 
 
@@ -44,19 +46,28 @@ class FormingLaw:
 class FormingLaws:
     """Laws by joint; one fit at a time runs in a thread."""
 
-    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, initializer=_step_back))
+    _thread: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, initializer=_step_back)
+    )
     _found: dict[int, FormingLaw] = field(default_factory=dict)
-    _of: dict[int, int] = field(default_factory=dict)                   # joint -> number of points of its last fit
+    # joint -> number of points of its last fit
+    _of: dict[int, int] = field(default_factory=dict)
     _running: "tuple[int, Future[FormingLaw | None]] | None" = None
 
     def of(self, joints: "dict[int, Points]") -> dict[int, FormingLaw]:
-        """Return the laws that are known, and start the fit of the joint whose last fit lacks most points."""
+        """Return the laws that are known, and start the fit of the joint whose
+        last fit lacks most points.
+        """
         if self._running is not None and self._running[1].done():
             j, done = self._running
             self._running = None
             if (law := done.result()) is not None:
                 self._found[j] = law
-        news = {j: len(points) - self._of.get(j, 0) for j, points in joints.items() if len(points) >= LEAST}
+        news = {
+            j: len(points) - self._of.get(j, 0)
+            for j, points in joints.items()
+            if len(points) >= LEAST
+        }
         if self._running is None and any(news.values()):
             j = max(news, key=lambda j: news[j])
             self._of[j] = len(joints[j])
@@ -65,7 +76,9 @@ class FormingLaws:
 
 
 def _step_back() -> None:
-    """Give this thread a lower priority than the control loop and the picture, where the system knows priorities of threads."""
+    """Give this thread a lower priority than the control loop and the picture, where the system
+    knows priorities of threads.
+    """
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
@@ -76,7 +89,7 @@ def formed(points: "Points") -> FormingLaw | None:
     from stribeck.ident.errors import StribeckError
     from stribeck.ident.fit.fit_friction import fit_friction
 
-    logging.disable(logging.CRITICAL)           # the terminal belongs to the picture
+    logging.disable(logging.CRITICAL)  # the terminal belongs to the picture
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -85,6 +98,11 @@ def formed(points: "Points") -> FormingLaw | None:
             return None
     own = {name: one for name, one in fit.parameters.items() if one.value is not None}
     rank = ("identified", "weak", "at bound", "unidentifiable")
-    words = ", ".join(f"{word} {plus_minus(own[name])}" for name, word in (("coulomb", "Coulomb"), ("viscous", "viscous"))
-                      if name in own)
-    return FormingLaw(fit.law, max((one.verdict for one in own.values()), key=rank.index), words, fit)
+    words = ", ".join(
+        f"{word} {plus_minus(own[name])}"
+        for name, word in (("coulomb", "Coulomb"), ("viscous", "viscous"))
+        if name in own
+    )
+    return FormingLaw(
+        fit.law, max((one.verdict for one in own.values()), key=rank.index), words, fit
+    )

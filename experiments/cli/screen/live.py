@@ -1,4 +1,6 @@
-"""Live picture of every joint that a plan measures: position, speed, torque, its friction curve, and the law as it forms."""
+"""Live picture of every joint that a plan measures: position, speed, torque, its friction
+curve, and the law as it forms.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,19 +24,25 @@ if TYPE_CHECKING:
     from stribeck.experiments.recording.follow import Watch
     from stribeck.ident.model.mechanism import Mechanism
 
-VIEW = "view"           # instead of a file name: open the Rerun viewer
-_END = 0.2              # share of a stroke's samples that is left out at each end
-_WIDTH, _HEIGHT = 30, 3         # least size of a curve in characters of 2 x 4 dots
-_PANEL = _WIDTH + 6     # least width of the panel around a curve
-_FRAME = 4              # lines of a panel beside its curve: border, position and speed, axis
-_LONGEST = 80           # characters of what is told of a joint
-_ROOMY = 10             # lines of a panel that also shows parameters
-_LINE, _NAMED = 64, 8   # characters of a joint's line without its name, and least characters of the name
+VIEW = "view"  # instead of a file name: open the Rerun viewer
+_END = 0.2  # share of a stroke's samples that is left out at each end
+_WIDTH, _HEIGHT = 30, 3  # least size of a curve in characters of 2 x 4 dots
+_PANEL = _WIDTH + 6  # least width of the panel around a curve
+_FRAME = 4  # lines of a panel beside its curve: border, position and speed, axis
+_LONGEST = 80  # characters of what is told of a joint
+_ROOMY = 10  # lines of a panel that also shows parameters
+# characters of a joint's line without its name, and least characters of the name
+_LINE, _NAMED = 64, 8
 
 
 @contextmanager
-def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = None,
-         rerun: str | None = None) -> Iterator["Watch"]:
+def live(
+    plan: "Plan",
+    word: str,
+    mechanism: "Mechanism",
+    to: IO[Any] | None = None,
+    rerun: str | None = None,
+) -> Iterator["Watch"]:
     """Draw the joints while the arm moves; yields the function that the tracker calls.
 
     Parameters
@@ -51,30 +59,53 @@ def live(plan: "Plan", word: str, mechanism: "Mechanism", to: IO[Any] | None = N
         File for a recording in the format of the Rerun viewer, or "view" to open the viewer.
     """
     joints = range(mechanism.n)
-    head = {"total": plan.robot_time, "word": word, "measured": measured(plan), "names": mechanism.names,
-            "units": [mechanism.unit(j) for j in joints],
-            "position_units": [mechanism.position_unit(j) for j in joints]}
+    head = {
+        "total": plan.robot_time,
+        "word": word,
+        "measured": measured(plan),
+        "names": mechanism.names,
+        "units": [mechanism.unit(j) for j in joints],
+        "position_units": [mechanism.position_unit(j) for j in joints],
+    }
     if rerun is not None:
         head |= {"to": rerun, "recording": str(uuid4())}
     with drawer("joints" if rerun is None else "viewer", head, to) as send:
 
         def watch(segment: "Segment", sample: "JointSample", done: float) -> None:
-            send({"id": segment.id, "kind": segment.kind, "mirror_of": segment.mirror_of, "done": round(done, 2),
-                  **{key: [round(value, 5) for value in getattr(sample, key).tolist()] for key in ("q", "dq", "tau")}})
+            send(
+                {
+                    "id": segment.id,
+                    "kind": segment.kind,
+                    "mirror_of": segment.mirror_of,
+                    "done": round(done, 2),
+                    **{
+                        key: [round(value, 5) for value in getattr(sample, key).tolist()]
+                        for key in ("q", "dq", "tau")
+                    },
+                }
+            )
 
         yield watch
 
 
 def measured(plan: "Plan") -> list[int]:
-    """Return the indices of the joints that a plan measures: those that move in segments other than moves to a posture."""
-    moved = {k for start, segment in plan.legs() if segment.kind != "move"
-             for k, moves in enumerate(segment.moving(start)) if moves or plan.names[k] == segment.joint}
+    """Return the indices of the joints that a plan measures: those that move in segments
+    other than moves to a posture.
+    """
+    moved = {
+        k
+        for start, segment in plan.legs()
+        if segment.kind != "move"
+        for k, moves in enumerate(segment.moving(start))
+        if moves or plan.names[k] == segment.joint
+    }
     return sorted(moved)
 
 
 @dataclass
 class Curves:
-    """Friction points from samples: half the difference of torque between a stroke and the stroke back.
+    """Friction points from samples: half the difference of torque between a
+    stroke and the stroke back.
 
     Attributes
     ----------
@@ -95,18 +126,24 @@ class Curves:
 
     def _close(self, rows: list[dict[str, Any]]) -> None:
         first, cut = rows[0], int(_END * len(rows))
-        steady = rows[cut:len(rows) - cut]
+        steady = rows[cut : len(rows) - cut]
         if first["kind"] not in ("stroke", "sweep"):
             return
         joints = range(len(first["q"]))
-        mean = [(fmean(row["dq"][j] for row in steady), fmean(row["tau"][j] for row in steady)) for j in joints]
+        mean = [
+            (fmean(row["dq"][j] for row in steady), fmean(row["tau"][j] for row in steady))
+            for j in joints
+        ]
         self._means[first["id"]] = mean
         if (there := self._means.pop(first["mirror_of"], None)) is None:
             return
         for j in joints:
             (forth, push), (back, pull) = there[j], mean[j]
-            if forth * back < 0.0 and abs(forth + back) < 0.2 * abs(forth):         # same speed in both directions
-                self.points.setdefault(j, []).append((abs(forth - back) / 2.0, (push - pull) / 2.0 * (1 if forth > 0.0 else -1)))
+            # same speed in both directions
+            if forth * back < 0.0 and abs(forth + back) < 0.2 * abs(forth):
+                self.points.setdefault(j, []).append(
+                    (abs(forth - back) / 2.0, (push - pull) / 2.0 * (1 if forth > 0.0 else -1))
+                )
 
 
 class Joints:
@@ -130,61 +167,111 @@ class Joints:
         return self
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        """Yield a panel for each joint, over the full height; if the terminal is too small for panels, a line."""
+        """Yield a panel for each joint, over the full height; if the terminal is too
+        small for panels, a line.
+        """
         from rich.table import Table
         from rich.text import Text
 
-        head, room, width, shown = self._head, console.size.height - 2, options.max_width, self._head["measured"]
+        head, room, width, shown = (
+            self._head,
+            console.size.height - 2,
+            options.max_width,
+            self._head["measured"],
+        )
         yield self._progress(width)
         if grid := _grid(len(shown), width, room):
             beside, height = grid
             table = Table.grid()
             for first in range(0, len(shown), beside):
-                table.add_row(*(self._panel(j, width // beside, height) for j in shown[first:first + beside]))
+                table.add_row(
+                    *(
+                        self._panel(j, width // beside, height)
+                        for j in shown[first : first + beside]
+                    )
+                )
             yield table
             return
         named = min(max(len(head["names"][j]) for j in shown), max(_NAMED, width - _LINE))
-        for j in shown if len(shown) <= room else shown[:max(room - 1, 0)]:
+        for j in shown if len(shown) <= room else shown[: max(room - 1, 0)]:
             yield self._line(j, named, width)
         if len(shown) > room:
-            yield Text(f"and {len(shown) - max(room - 1, 0)} more, for which this terminal is too small", no_wrap=True)
+            yield Text(
+                f"and {len(shown) - max(room - 1, 0)} more, for which this terminal is too small",
+                no_wrap=True,
+            )
 
     def _progress(self, width: int) -> "RenderableType":
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
         total, done = max(self._head["total"], 1e-9), self._row["done"]
-        words = f"{self._head['word']:<9} {100.0 * min(1.0, done / total):3.0f} %", f"{max(0.0, total - done):.0f} s left"
+        words = (
+            f"{self._head['word']:<9} {100.0 * min(1.0, done / total):3.0f} %",
+            f"{max(0.0, total - done):.0f} s left",
+        )
         line = Table.grid(padding=(0, 1))
-        line.add_row(words[0], ProgressBar(total, done, max(width - len("".join(words)) - 4, 1)), words[1])
+        line.add_row(
+            words[0], ProgressBar(total, done, max(width - len("".join(words)) - 4, 1)), words[1]
+        )
         return line
 
     def _panel(self, j: int, width: int, height: int) -> "Panel":
         from rich.panel import Panel
         from rich.text import Text
 
-        points, (q, dq, tau), law = self.curves.points.get(j, []), self._said(j), self._formed.get(j)
+        points, (q, dq, tau), law = (
+            self.curves.points.get(j, []),
+            self._said(j),
+            self._formed.get(j),
+        )
         lines = [f"q {q}  {dq}", *([law.words if law else ""] if height >= _ROOMY else [])]
-        colour, name = COLOURS[law.verdict] if law else "", _cut(self._head["names"][j], width - 7 - len(tau))
+        colour, name = (
+            COLOURS[law.verdict] if law else "",
+            _cut(self._head["names"][j], width - 7 - len(tau)),
+        )
         units = f"{self._head['position_units'][j]}/s", self._head["units"][j]
-        drawn = curve(points, width - 4, height - 3 - len(lines), units, law.friction if law else None, colour)
-        text = Text("\n").join([*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines), drawn])
-        title, told = Text.assemble((name, "bold"), f"  {tau}"), Text(self._told(points, j, width - 6), colour)
-        return Panel(text, title=title, subtitle=told, width=width, height=height, border_style="dim")
+        drawn = curve(
+            points, width - 4, height - 3 - len(lines), units, law.friction if law else None, colour
+        )
+        text = Text("\n").join(
+            [*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines), drawn]
+        )
+        title, told = (
+            Text.assemble((name, "bold"), f"  {tau}"),
+            Text(self._told(points, j, width - 6), colour),
+        )
+        return Panel(
+            text, title=title, subtitle=told, width=width, height=height, border_style="dim"
+        )
 
     def _line(self, j: int, named: int, width: int) -> "Text":
         from rich.text import Text
 
         points = self.curves.points.get(j, [])
-        said = "  ".join([_cut(self._head["names"][j], named).ljust(named), *self._said(j), self._told(points, j)])
+        said = "  ".join(
+            [
+                _cut(self._head["names"][j], named).ljust(named),
+                *self._said(j),
+                self._told(points, j),
+            ]
+        )
         left = width - len(said) - 2
-        return Text(f"{said}  {plot(points, min(left, _WIDTH), 1)[0]}" if left > 0 else said, no_wrap=True, overflow="ellipsis",
-                    style=COLOURS[self._formed[j].verdict] if j in self._formed else "")
+        return Text(
+            f"{said}  {plot(points, min(left, _WIDTH), 1)[0]}" if left > 0 else said,
+            no_wrap=True,
+            overflow="ellipsis",
+            style=COLOURS[self._formed[j].verdict] if j in self._formed else "",
+        )
 
     def _said(self, j: int) -> tuple[str, str, str]:
         """Position, speed and torque of a joint as text."""
         row, unit, place = self._row, self._head["units"][j], self._head["position_units"][j]
-        return f"{row['q'][j]:z7.3f} {place}", f"{row['dq'][j]:z7.3f} {place}/s", f"{row['tau'][j]:z.2f} {unit}"
+        return (
+            f"{row['q'][j]:z7.3f} {place}",
+            f"{row['dq'][j]:z7.3f} {place}/s",
+            f"{row['tau'][j]:z.2f} {unit}",
+        )
 
     def _told(self, points: Points, j: int, width: int = _LONGEST) -> str:
         """What the points say, in the longest words that fit."""
@@ -195,21 +282,32 @@ class Joints:
             most = max(friction for _, friction in points)
             return _cut(f"{count}, up to {most:.3g} {self._head['units'][j]}", width)
         said = f"{law.law}, {law.verdict}"
-        fits = (words for words in (f"{count} so far: {said}", f"{count}: {said}", said) if len(words) <= width)
+        fits = (
+            words
+            for words in (f"{count} so far: {said}", f"{count}: {said}", said)
+            if len(words) <= width
+        )
         return next(fits, _cut(said, width))
 
 
 def _grid(count: int, width: int, room: int) -> tuple[int, int] | None:
-    """Return how many panels stand beside each other, and their height; the plots are as large as they can be.
+    """Return how many panels stand beside each other, and their height; the plots
+    are as large as they can be.
 
     None if panels of the least size do not fit.
     """
-    sizes = [(beside, room // -(-count // beside)) for beside in range(1, min(count, width // _PANEL) + 1)]
-    fits = [(min((width // beside) / _PANEL, (height - _FRAME) / _HEIGHT), beside, height) for beside, height in sizes
-            if height >= _HEIGHT + _FRAME]
+    sizes = [
+        (beside, room // -(-count // beside))
+        for beside in range(1, min(count, width // _PANEL) + 1)
+    ]
+    fits = [
+        (min((width // beside) / _PANEL, (height - _FRAME) / _HEIGHT), beside, height)
+        for beside, height in sizes
+        if height >= _HEIGHT + _FRAME
+    ]
     return max(fits)[1:] if fits else None
 
 
 def _cut(name: str, length: int) -> str:
     """Shorten a name to a length."""
-    return name if len(name) <= length else f"{name[:max(length - 1, 0)]}…"
+    return name if len(name) <= length else f"{name[: max(length - 1, 0)]}…"

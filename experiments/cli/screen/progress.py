@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress(out: "Console", total: float, word: str, mechanism: "Mechanism") -> Iterator["Watch | None"]:
-    """Draw the bar in a terminal; yields the function that the tracker calls, or None without a terminal."""
+def progress(
+    out: "Console", total: float, word: str, mechanism: "Mechanism"
+) -> Iterator["Watch | None"]:
+    """Draw the bar in a terminal; yields the function that the tracker calls,
+    or None without a terminal.
+    """
     if not out.is_terminal:
         yield None
         return
@@ -36,10 +40,22 @@ class Bar:
     lasting = True
 
     def __init__(self, head: dict[str, Any]) -> None:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
 
-        self._bar = Progress(TextColumn(f"{head['word']:<9}"), BarColumn(bar_width=30), TaskProgressColumn(),
-                             TextColumn("{task.description}"), TimeRemainingColumn(compact=True), TextColumn("left"))
+        self._bar = Progress(
+            TextColumn(f"{head['word']:<9}"),
+            BarColumn(bar_width=30),
+            TaskProgressColumn(),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(compact=True),
+            TextColumn("left"),
+        )
         self._task = self._bar.add_task("", total=head["total"])
 
     def add(self, row: dict[str, Any]) -> None:
@@ -60,7 +76,18 @@ def motion(segment: "Segment", sample: "JointSample", mechanism: "Mechanism") ->
     joint = mechanism.names.index(segment.joint)
     tau = f"tau {sample.tau[joint]:z7.1f} {mechanism.unit(joint):<3}"
     if segment.kind == "ramp":
-        return f"{segment.joint:<8} torque {'grows' if (segment.rate or 0.0) > 0.0 else 'falls':<20} {tau}"
-    way = "to and fro" if segment.kind == "swing" else "forward" if segment.mirror_of is None else "back"
+        return (
+            f"{segment.joint:<8} torque {'grows' if (segment.rate or 0.0) > 0.0 else 'falls':<20} "
+            f"{tau}"
+        )
+    way = (
+        "to and fro"
+        if segment.kind == "swing"
+        else "forward"
+        if segment.mirror_of is None
+        else "back"
+    )
     who = segment.joint if segment.kind == "stroke" else f"all, {segment.joint}"
-    return f"{who:<8} {segment.speed:7.3f} {mechanism.position_unit(joint) + '/s':<5} {way:<10} {tau}"
+    return (
+        f"{who:<8} {segment.speed:7.3f} {mechanism.position_unit(joint) + '/s':<5} {way:<10} {tau}"
+    )

@@ -1,4 +1,6 @@
-"""Tables that fit the width of the terminal: columns that do not fit follow below; no name, number or unit is cut."""
+"""Tables that fit the width of the terminal: columns that do not fit follow below; no
+name, number or unit is cut.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,14 +14,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Column
 
-COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unidentifiable": "red"}      # of verdicts
+# of verdicts
+COLOURS = {"identified": "green", "weak": "yellow", "at bound": "yellow", "unidentifiable": "red"}
 
 
 def fitted(table: Table, width: int, keys: int = 1) -> "RenderableType":
     """Fit a table to a width.
 
-    The first column, right-aligned columns (numbers) and columns with ``no_wrap`` are never wrapped. Other cells and headings
-    wrap only between words; a heading wraps anywhere if its column has ``overflow="fold"``.
+    The first column, right-aligned columns (numbers) and columns with ``no_wrap`` are never
+    wrapped. Other cells and headings wrap only between words; a heading wraps anywhere if its
+    column has ``overflow="fold"``.
 
     Parameters
     ----------
@@ -40,7 +44,10 @@ def fitted(table: Table, width: int, keys: int = 1) -> "RenderableType":
         return table
     parts = [columns[:keys]]
     for column in columns[keys:]:
-        if len(parts[-1]) > keys and _needed(table, [_least(one) for one in (*parts[-1], column)]) > width:
+        if (
+            len(parts[-1]) > keys
+            and _needed(table, [_least(one) for one in (*parts[-1], column)]) > width
+        ):
             parts.append(columns[:keys])
         parts[-1] = [*parts[-1], column]
     return Group(*(_part(table, part, width, first=part is parts[0]) for part in parts))
@@ -63,8 +70,13 @@ def _least(column: "Column") -> int:
         return _most(column)
     heading, *cells = _texts(column)
     whole = column.justify == "right"
-    return _longest(column, [*([] if column.overflow == "fold" else heading.split()),
-                             *(piece for cell in cells for piece in (cell.split("\n") if whole else cell.split()))])
+    return _longest(
+        column,
+        [
+            *([] if column.overflow == "fold" else heading.split()),
+            *(piece for cell in cells for piece in (cell.split("\n") if whole else cell.split())),
+        ],
+    )
 
 
 def _texts(column: "Column") -> list[str]:
@@ -83,9 +95,19 @@ def _part(table: Table, columns: "Sequence[Column]", width: int, first: bool) ->
         k = max(range(len(columns)), key=lambda k: most[k] - widths[k])
         widths[k] = min(widths[k] + 1, most[k])
     _, right, _, left = table.padding
-    part = Table(*(replace(column, width=chars, _cells=[]) for column, chars in zip(columns, widths, strict=True)), box=table.box,
-                 pad_edge=table.pad_edge, padding=(0, right, 0, left), width=_needed(table, widths),
-                 title=table.title if first else None, title_justify=table.title_justify, title_style=table.title_style)
+    part = Table(
+        *(
+            replace(column, width=chars, _cells=[])
+            for column, chars in zip(columns, widths, strict=True)
+        ),
+        box=table.box,
+        pad_edge=table.pad_edge,
+        padding=(0, right, 0, left),
+        width=_needed(table, widths),
+        title=table.title if first else None,
+        title_justify=table.title_justify,
+        title_style=table.title_style,
+    )
     for row, *cells in zip(table.rows, *(column.cells for column in columns), strict=True):
         part.add_row(*cells, end_section=row.end_section)
     return part

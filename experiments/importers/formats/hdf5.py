@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import h5py
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_DEEPEST, _MOST = 12, 1000      # largest depth of groups, and largest number of cells of a list
-_LONGEST = 256                  # largest number of letters of a label
+_DEEPEST, _MOST = 12, 1000  # largest depth of groups, and largest number of cells of a list
+_LONGEST = 256  # largest number of letters of a label
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class _Leaf:
 
 
 def open_hdf5(path: Path) -> Table:
-    """Open the numeric vectors and matrices of an HDF5 file, named as in `leaves`; fields of records are ``table.field``.
+    """Open the numeric vectors and matrices of an HDF5 file, named as in `leaves`; fields of
+    records are ``table.field``.
 
     Links to other files are not followed.
 
@@ -43,8 +44,10 @@ def open_hdf5(path: Path) -> Table:
     try:
         import h5py
     except ImportError:
-        raise InputError(f"{path}: HDF5 (and MATLAB 7.3) files need the package h5py; "
-                         "run pip install 'stribeck[hdf5]'") from None
+        raise InputError(
+            f"{path}: HDF5 (and MATLAB 7.3) files need the package h5py; "
+            "run pip install 'stribeck[hdf5]'"
+        ) from None
 
     def opened() -> "h5py.File":
         return h5py.File(path, "r", locking=False)
@@ -55,8 +58,14 @@ def open_hdf5(path: Path) -> Table:
 
     try:
         if not survived(listed):
-            raise InputError(f"{path}: the file is damaged and would crash the reader; save it again")
-        owner = {column: (name, leaf) for name, leaf in listed().items() for column in column_names(name, leaf.shape, leaf.dtype)}
+            raise InputError(
+                f"{path}: the file is damaged and would crash the reader; save it again"
+            )
+        owner = {
+            column: (name, leaf)
+            for name, leaf in listed().items()
+            for column in column_names(name, leaf.shape, leaf.dtype)
+        }
     except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
         raise _unreadable(path, error) from error
 
@@ -65,10 +74,15 @@ def open_hdf5(path: Path) -> Table:
         try:
             with opened() as file:
                 for name, leaf in dict.fromkeys(owner[column] for column in names):
-                    check_size(str(path), max(leaf.shape), min(leaf.shape) if len(leaf.shape) > 1 else 1)
+                    check_size(
+                        str(path), max(leaf.shape), min(leaf.shape) if len(leaf.shape) > 1 else 1
+                    )
                     dataset = file[leaf.place]
                     values = dataset[()] if leaf.field is None else dataset.fields(leaf.field)[()]
-                    found |= {column: np.asarray(own, dtype=float) for column, own in columns_of(name, values).items()}
+                    found |= {
+                        column: np.asarray(own, dtype=float)
+                        for column, own in columns_of(name, values).items()
+                    }
         except (OSError, ValueError, KeyError, RuntimeError, TypeError) as error:
             raise _unreadable(path, error) from error
         return {column: found[column] for column in names}
@@ -89,16 +103,33 @@ class _Walk:
         self._is_new(file["/"], 0)
 
     def content(self, group: "h5py.Group", depth: int = 0) -> dict[str, Any]:
-        """Return the content of a group: leaves, labels, nested groups and lists, without MATLAB's internal groups (#...)."""
-        return {name: self._value(item, depth) for name, item in _members(group) if depth > 0 or not name.startswith("#")}
+        """Return the content of a group: leaves, labels, nested groups and lists, without
+        MATLAB's internal groups (#...).
+        """
+        return {
+            name: self._value(item, depth)
+            for name, item in _members(group)
+            if depth > 0 or not name.startswith("#")
+        }
 
     def _value(self, item: Any, depth: int) -> Any:
-        """Return a group's content, a list of references, a label, or a numeric dataset of this file; otherwise None."""
+        """Return a group's content, a list of references, a label, or a numeric dataset of
+        this file; otherwise None.
+        """
         import h5py
 
         if isinstance(item, h5py.Group):
-            return _structures(item, self.content(item, depth + 1)) if self._is_new(item, depth) else None
-        if not isinstance(item, h5py.Dataset) or item.is_virtual or item.external or item.attrs.get("MATLAB_empty"):
+            return (
+                _structures(item, self.content(item, depth + 1))
+                if self._is_new(item, depth)
+                else None
+            )
+        if (
+            not isinstance(item, h5py.Dataset)
+            or item.is_virtual
+            or item.external
+            or item.attrs.get("MATLAB_empty")
+        ):
             return None
         if h5py.check_ref_dtype(item.dtype) is h5py.Reference:
             cells = item[()].ravel()[:_MOST].tolist() if self._is_new(item, depth) else []
@@ -106,8 +137,11 @@ class _Walk:
         if item.attrs.get("MATLAB_class") == b"char":
             return "".join(map(chr, item[()].ravel().tolist())) if item.size <= _LONGEST else None
         if item.dtype.names:
-            return {field: _Leaf(item.name, field, item.shape, item.dtype[field]) for field in item.dtype.names
-                    if item.dtype[field].kind in "iuf"}
+            return {
+                field: _Leaf(item.name, field, item.shape, item.dtype[field])
+                for field in item.dtype.names
+                if item.dtype[field].kind in "iuf"
+            }
         return _Leaf(item.name, None, item.shape, item.dtype) if item.dtype.kind in "iuf" else None
 
     def _is_new(self, item: Any, depth: int) -> bool:
@@ -124,17 +158,25 @@ def _members(group: "h5py.Group") -> Iterator[tuple[str, Any]]:
     import h5py
 
     for name in group:
-        if isinstance(group.get(name, getlink=True), (h5py.HardLink, h5py.SoftLink)) and (item := group.get(name)) is not None:
+        if (
+            isinstance(group.get(name, getlink=True), (h5py.HardLink, h5py.SoftLink))
+            and (item := group.get(name)) is not None
+        ):
             yield name, item
 
 
 def _structures(group: "h5py.Group", content: dict[str, Any]) -> Any:
-    """Return the content of a MATLAB structure array as a list of structures; the content of any other group unchanged.
+    """Return the content of a MATLAB structure array as a list of structures; the content of
+    any other group unchanged.
 
-    MATLAB stores a structure array as a group whose fields are lists of references, without the mark of cell arrays.
+    MATLAB stores a structure array as a group whose fields are lists of references,
+    without the mark of cell arrays.
     """
-    lists = [value for name, value in content.items()
-             if isinstance(value, list) and group[name].attrs.get("MATLAB_class") != b"cell"]
+    lists = [
+        value
+        for name, value in content.items()
+        if isinstance(value, list) and group[name].attrs.get("MATLAB_class") != b"cell"
+    ]
     if not lists or len(lists) < len(content) or len({len(own) for own in lists}) > 1:
         return content
     return [dict(zip(content, row, strict=True)) for row in zip(*lists, strict=True)]

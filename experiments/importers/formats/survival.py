@@ -1,4 +1,6 @@
-"""Trial run of a reader in a separate process: a damaged file may crash a reader in compiled code."""
+"""Trial run of a reader in a separate process: a damaged file may crash
+a reader in compiled code.
+"""
 
 import faulthandler
 import os
@@ -12,7 +14,8 @@ def survived(reads: Callable[[], Any]) -> bool:
     if not hasattr(os, "fork"):
         return True
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)         # Python warns of forks with threads; the child only reads
+        # Python warns of forks with threads; the child only reads
+        warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,6 @@
-"""Reader for text tables with any separator, with or without a header, and with any lines above the numbers."""
+"""Reader for text tables with any separator, with or without a header, and with
+any lines above the numbers.
+"""
 
 import csv
 import re
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _UTF8, _CP1252 = "utf-8-sig", "cp1252"
-_HEAD = 100             # the first line of numbers must be among the first 100 lines
-_LONGEST = 1 << 20      # characters of a line
-_CHUNK = 100_000        # rows read at a time
-_SEPARATORS = "\t;,|"   # tried in this order; otherwise blanks
+_HEAD = 100  # the first line of numbers must be among the first 100 lines
+_LONGEST = 1 << 20  # characters of a line
+_CHUNK = 100_000  # rows read at a time
+_SEPARATORS = "\t;,|"  # tried in this order; otherwise blanks
 _DECIMAL_COMMAS = re.compile(r"\s*([-+]?\d+(,\d+)?([eE][-+]?\d+)?(\s+|$)){2,}$")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
-_MINUS = str.maketrans("−–", "--")      # typographic minus signs
+_MINUS = str.maketrans("−–", "--")  # typographic minus signs
 _DATE = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _EMPTY = "behind the last separator"
 _ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", "-", "1", ""}
@@ -34,7 +36,8 @@ _ALL_UNITS = {unit for units in UNITS.values() for unit in units} | {"A", "mA", 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Format of a text table: number of lines above the numbers, column names, separator and decimal mark.
+    """Format of a text table: number of lines above the numbers, column names,
+    separator and decimal mark.
 
     `trailing` is true if lines end with a separator; `notes` name the columns that were renamed.
     """
@@ -48,19 +51,27 @@ class _Layout:
 
 
 def open_csv(path: Path) -> Table:
-    """Open a text table with tab, semicolon, comma, bar or blanks as separator; ``#`` starts a comment.
+    """Open a text table with tab, semicolon, comma, bar or blanks as
+    separator; ``#`` starts a comment.
 
-    Columns of a file without a header are named 1, 2, ... A line of units below the header is added to the names.
+    Columns of a file without a header are named 1, 2, ... A line of units below the
+    header is added to the names.
     """
     with _readable(path):
         encoding = _encoding(path)
         layout = _layout(path, encoding)
     notes = ("the file is not UTF-8; it was read as Windows-1252",) if encoding == _CP1252 else ()
-    return Table(str(path), layout.names, lambda names: _read(path, layout, encoding, names), notes=(*notes, *layout.notes))
+    return Table(
+        str(path),
+        layout.names,
+        lambda names: _read(path, layout, encoding, names),
+        notes=(*notes, *layout.notes),
+    )
 
 
 def texts_of(path: Path, most: int) -> tuple[tuple[str, ...], list[list[str]], tuple[str, ...]]:
-    """Return names, text cells of each column, and notes of a table that may have words beside numbers.
+    """Return names, text cells of each column, and notes of a table that may
+    have words beside numbers.
 
     Parameters
     ----------
@@ -86,14 +97,29 @@ def texts_of(path: Path, most: int) -> tuple[tuple[str, ...], list[list[str]], t
 def _read(path: Path, layout: _Layout, encoding: str, names: Sequence[str]) -> dict[str, Array]:
     import pandas as pd
 
-    older = tuple(int(number) for number in pd.__version__.split(".")[:2]) < (3, 1)      # exact by default from 3.1
+    # exact by default from 3.1
+    older = tuple(int(number) for number in pd.__version__.split(".")[:2]) < (3, 1)
     exact: dict[str, Any] = {"float_precision": "round_trip"} if older else {}
     parts: dict[str, list[Array]] = {name: [] for name in names}
     rows = 0
-    with _readable(path), pd.read_csv(path, sep=layout.separator, decimal=layout.decimal, comment="#", skipinitialspace=True,
-                                      encoding=encoding, skiprows=layout.skip, header=None, chunksize=_CHUNK,
-                                      names=[*layout.names, *([_EMPTY] if layout.trailing else ())], **exact) as chunks:
-        for chunk in chunks:            # with a selection of columns, pandas would skip rows that are too long
+    with (
+        _readable(path),
+        pd.read_csv(
+            path,
+            sep=layout.separator,
+            decimal=layout.decimal,
+            comment="#",
+            skipinitialspace=True,
+            encoding=encoding,
+            skiprows=layout.skip,
+            header=None,
+            chunksize=_CHUNK,
+            names=[*layout.names, *([_EMPTY] if layout.trailing else ())],
+            **exact,
+        ) as chunks,
+    ):
+        # with a selection of columns, pandas would skip rows that are too long
+        for chunk in chunks:
             rows += len(chunk)
             check_size(str(path), rows, len(names))
             for name, part in parts.items():
@@ -120,13 +146,20 @@ def _readable(path: Path) -> Iterator[None]:
     except InputError:
         raise
     except UnicodeDecodeError:
-        raise InputError(f"{path}: cannot be read as a CSV table: the encoding is neither UTF-8 nor Windows-1252") from None
-    except (ValueError, OverflowError, csv.Error) as error:            # includes the errors of pandas
-        raise InputError(f"{path}: cannot be read as a CSV table: {' '.join(str(error).split())}") from error
+        raise InputError(
+            f"{path}: cannot be read as a CSV table: the encoding is neither UTF-8 nor Windows-1252"
+        ) from None
+    except (ValueError, OverflowError, csv.Error) as error:
+        # includes the errors of pandas
+        raise InputError(
+            f"{path}: cannot be read as a CSV table: {' '.join(str(error).split())}"
+        ) from error
 
 
 def _encoding(path: Path) -> str:
-    """Encoding of a file: UTF-16 (by its first two bytes), UTF-8, or else Windows-1252, in which spreadsheets write '°'."""
+    """Encoding of a file: UTF-16 (by its first two bytes), UTF-8, or else Windows-1252, in
+    which spreadsheets write '°'.
+    """
     with path.open("rb") as file:
         head = file.read(_LONGEST)
     if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
@@ -140,8 +173,12 @@ def _encoding(path: Path) -> str:
     return _UTF8
 
 
-def _layout(path: Path, encoding: str, numeric: Callable[[list[str], str], bool] | None = None) -> _Layout:
-    """Find the format from the first line of numbers and the lines above it; `numeric` decides whether fields are numbers."""
+def _layout(
+    path: Path, encoding: str, numeric: Callable[[list[str], str], bool] | None = None
+) -> _Layout:
+    """Find the format from the first line of numbers and the lines above it; `numeric` decides
+    whether fields are numbers.
+    """
     numeric = numeric or _numbers
     above: list[str] = []
     with path.open(encoding=encoding) as file:
@@ -156,30 +193,35 @@ def _layout(path: Path, encoding: str, numeric: Callable[[list[str], str], bool]
             above.append(line.strip())
         else:
             raise ValueError(f"no line of numbers among the first {_HEAD} lines")
-        if separator != ",":            # the first line may have no decimals
+        if separator != ",":  # the first line may have no decimals
             decimal = _decimal((line, *islice(iter(lambda: file.readline(_LONGEST), ""), _HEAD)))
     heads = [text.lstrip("# ") for text in above if text.strip("# ")]
-    if not line:                                            # a header without rows
+    if not line:  # a header without rows
         plain = [text for text in above if text and not text.startswith("#")]
         if not plain:
             raise ValueError("the file has no line of numbers")
         fields = _fields(plain[-1], separator := _marks(plain[-1], [])[0])
     cells = len(_cells(line, separator))
     named = len(_fields(heads[-1], separator)) if heads else 0
-    count = named if len(fields) < named <= cells else len(fields)         # the last columns may be empty in this line
+    # the last columns may be empty in this line
+    count = named if len(fields) < named <= cells else len(fields)
     names, notes = _unique(_names(heads, separator, count))
     return _Layout(len(above), names, separator, decimal, cells > count, notes)
 
 
 def _names(heads: list[str], separator: str, count: int) -> tuple[str, ...]:
-    """Column names from the last lines above the numbers with the right number of fields; otherwise 1, 2, ..."""
+    """Column names from the last lines above the numbers with the right number of
+    fields; otherwise 1, 2, ...
+    """
     rows = [fields for text in heads if len(fields := _fields(text, separator)) == count]
     names = [str(k + 1) for k in range(count)]
     if rows and heads and _fields(heads[-1], separator) == rows[-1]:
         names = rows.pop()
         if rows and count > 1 and _are_units(names):
-            names = [f"{name} [{unit.strip('[]()')}]" if unit.strip("[]()") else name
-                     for name, unit in zip(rows.pop(), names, strict=True)]
+            names = [
+                f"{name} [{unit.strip('[]()')}]" if unit.strip("[]()") else name
+                for name, unit in zip(rows.pop(), names, strict=True)
+            ]
     return tuple(name or str(k + 1) for k, name in enumerate(names))
 
 
@@ -199,22 +241,34 @@ def _unique(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _repeated(name: str, others: Sequence[str]) -> str:
     """Note on a name that several columns share."""
     if len(others) == 1:
-        return f"two columns are named {name!r}; the second is renamed {others[0]!r} (use this name in --column)"
-    return (f"{len(others) + 1} columns are named {name!r}; all but the first are renamed {others[0]!r} to {others[-1]!r} "
-            "(use these names in --column)")
+        return (
+            f"two columns are named {name!r}; the second is renamed {others[0]!r} (use this name "
+            "in --column)"
+        )
+    return (
+        f"{len(others) + 1} columns are named {name!r}; all but the first are renamed "
+        f"{others[0]!r} to {others[-1]!r} "
+        "(use these names in --column)"
+    )
 
 
 def _are_units(cells: list[str]) -> bool:
     """Whether a line is a line of units: all cells in brackets, or most cells known units."""
     known = sum(cell.strip("[]()") in _ALL_UNITS for cell in cells)
-    return all(cell[:1] + cell[-1:] in ("[]", "()", "") for cell in cells) or (known > len(cells) / 2 and known > 1)
+    return all(cell[:1] + cell[-1:] in ("[]", "()", "") for cell in cells) or (
+        known > len(cells) / 2 and known > 1
+    )
 
 
 def _marks(line: str, above: list[str]) -> tuple[str, str]:
-    """Return separator and decimal mark of a line of numbers; a comma is the separator only if there is no other."""
+    """Return separator and decimal mark of a line of numbers; a comma is the separator
+    only if there is no other.
+    """
     header = next((text for text in reversed(above) if text.strip("# ")), line)
     commas = "," in header and not _DECIMAL_COMMAS.match(line)
-    separator = next((mark for mark in _SEPARATORS if mark in line and (mark != "," or commas)), r"\s+")
+    separator = next(
+        (mark for mark in _SEPARATORS if mark in line and (mark != "," or commas)), r"\s+"
+    )
     return separator, "." if separator == "," else _decimal([line])
 
 
@@ -227,7 +281,11 @@ def _cells(line: str, separator: str) -> list[str]:
     """All cells of a line, including empty cells at its end."""
     if separator == r"\s+":
         return line.split()
-    return [part.strip() for row in csv.reader([line.strip("\r\n")], delimiter=separator, skipinitialspace=True) for part in row]
+    return [
+        part.strip()
+        for row in csv.reader([line.strip("\r\n")], delimiter=separator, skipinitialspace=True)
+        for part in row
+    ]
 
 
 def _fields(line: str, separator: str) -> list[str]:
@@ -240,18 +298,27 @@ def _fields(line: str, separator: str) -> list[str]:
 
 def _numbers(fields: list[str], decimal: str) -> bool:
     """Whether most of the filled fields are numbers."""
-    return 2 * sum(is_number(field.replace(decimal, ".")) for field in fields) > len([field for field in fields if field])
+    return 2 * sum(is_number(field.replace(decimal, ".")) for field in fields) > len(
+        [field for field in fields if field]
+    )
 
 
 def _some_numbers(fields: list[str], decimal: str) -> bool:
-    """Whether a line is a row of a table with words: at least two numbers, and at least a third of the filled fields."""
+    """Whether a line is a row of a table with words: at least two numbers, and at least a
+    third of the filled fields.
+    """
     plain = [plain_number(field) for field in fields if field]
-    numbers = sum(is_number(field.replace(decimal, ".")) or bool(_DECIMAL_COMMA.fullmatch(field)) for field in plain)
+    numbers = sum(
+        is_number(field.replace(decimal, ".")) or bool(_DECIMAL_COMMA.fullmatch(field))
+        for field in plain
+    )
     return numbers >= 2 and 3 * numbers >= len(plain)
 
 
 def plain_number(text: str) -> str:
-    """Remove the uncertainty of a printed number (``2.3 ± 0.1``), and replace a typographic minus sign."""
+    """Remove the uncertainty of a printed number (``2.3 ± 0.1``), and replace
+    a typographic minus sign.
+    """
     return text.translate(_MINUS).split("±")[0].split("+/-")[0].strip()
 
 

@@ -1,6 +1,7 @@
 """Columns from ``sensor_msgs/JointState`` messages in CDR.
 
-Joints and their order may differ between messages. Messages may be repeated, late, or split into several parts.
+Joints and their order may differ between messages. Messages may be repeated, late, or
+split into several parts.
 """
 
 import struct
@@ -19,7 +20,7 @@ TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
 STAMPS = ("auto", "header", "receipt")
 SIGNALS = ("position", "velocity", "effort")
 _MOST_JOINTS = 1000
-_UNSET = 0.01           # largest part of the header stamps that may be zero
+_UNSET = 0.01  # largest part of the header stamps that may be zero
 
 
 @dataclass
@@ -27,8 +28,9 @@ class _Layout:
     """Messages with the same joints in the same order."""
 
     names: tuple[str, ...]
-    rows: array = field(default_factory=lambda: array("q"))         # index of the message
-    values: array = field(default_factory=lambda: array("d"))       # position, velocity, effort of all joints, row by row
+    rows: array = field(default_factory=lambda: array("q"))  # index of the message
+    # position, velocity, effort of all joints, row by row
+    values: array = field(default_factory=lambda: array("d"))
 
 
 class JointStates:
@@ -44,7 +46,7 @@ class JointStates:
 
     def __init__(self, source: str, topic: str) -> None:
         self.source, self.topic = source, topic
-        self._header, self._receipt = array("q"), array("q")        # ns
+        self._header, self._receipt = array("q"), array("q")  # ns
         self._layouts: dict[bytes, _Layout] = {}
         self._numbers = 0
 
@@ -63,7 +65,10 @@ class JointStates:
             stamp, names, values = _decoded(data, self._layouts)
             self._receipt.append(receipt)
         except (struct.error, UnicodeDecodeError, ValueError, OverflowError) as error:
-            raise InputError(f"{self.source}: message {len(self) + 1} of {self.topic} is not a JointState: {error}") from error
+            raise InputError(
+                f"{self.source}: message {len(self) + 1} of {self.topic} is not a JointState: "
+                f"{error}"
+            ) from error
         layout = self._layouts[names]
         layout.rows.append(len(self._header))
         layout.values.frombytes(values)
@@ -71,32 +76,57 @@ class JointStates:
         self._numbers += len(values) // 8
         if self._numbers > MOST_NUMBERS:
             check_size(self.source, len(self), 3 * len(layout.names))
-            raise InputError(f"{self.source}: more than the {MOST_NUMBERS} numbers that an import keeps in memory; cut the bag")
+            raise InputError(
+                f"{self.source}: more than the {MOST_NUMBERS} numbers that an import keeps in "
+                "memory; cut the bag"
+            )
 
-    def table(self, stamps: str, notes: tuple[str, ...] = (), beside: MultiArrays | None = None) -> Table:
-        """Return columns ``t`` [s, from the first message], ``SIGNAL.JOINT`` (nan if a message has no value), and the arrays of
-        `beside` up to `MOST_NUMBERS` numbers."""
-        joints = list(dict.fromkeys(name for layout in self._layouts.values() for name in layout.names))
+    def table(
+        self, stamps: str, notes: tuple[str, ...] = (), beside: MultiArrays | None = None
+    ) -> Table:
+        """Return columns ``t`` [s, from the first message], ``SIGNAL.JOINT`` (nan if a message has
+        no value), and the arrays of `beside` up to `MOST_NUMBERS` numbers."""
+        joints = list(
+            dict.fromkeys(name for layout in self._layouts.values() for name in layout.names)
+        )
         check_size(self.source, len(self), 3 * len(joints))
-        header, receipt = (np.frombuffer(ticks, dtype=np.int64) for ticks in (self._header, self._receipt))
+        header, receipt = (
+            np.frombuffer(ticks, dtype=np.int64) for ticks in (self._header, self._receipt)
+        )
         clock, about, kept = _clock(header, receipt, stamps)
-        columns = {f"{signal}.{joint}": np.full(len(self), np.nan) for signal in SIGNALS for joint in joints}
+        columns = {
+            f"{signal}.{joint}": np.full(len(self), np.nan)
+            for signal in SIGNALS
+            for joint in joints
+        }
         for layout in self._layouts.values():
             values = np.frombuffer(layout.values).reshape(len(layout.rows), 3, len(layout.names))
-            for (k, signal), (j, joint) in ((a, b) for a in enumerate(SIGNALS) for b in enumerate(layout.names)):
+            for (k, signal), (j, joint) in (
+                (a, b) for a in enumerate(SIGNALS) for b in enumerate(layout.names)
+            ):
                 columns[f"{signal}.{joint}"][layout.rows] = values[:, k, j]
         columns = {name: column for name, column in columns.items() if not np.isnan(column).all()}
-        for others, note in beside.columns(receipt, MOST_NUMBERS // len(self) - 3 * len(joints)) if beside else ():
+        for others, note in (
+            beside.columns(receipt, MOST_NUMBERS // len(self) - 3 * len(joints)) if beside else ()
+        ):
             columns |= others
             notes = (*notes, note)
-        t, columns, order = _ordered(clock[kept], {name: column[kept] for name, column in columns.items()})
+        t, columns, order = _ordered(
+            clock[kept], {name: column[kept] for name, column in columns.items()}
+        )
         found = in_memory(self.source, {"t": t, **columns})
-        return Table(found.source, found.names, found.load, {"t": "s"}, notes=(*notes, about, *order))
+        return Table(
+            found.source, found.names, found.load, {"t": "s"}, notes=(*notes, about, *order)
+        )
 
 
-def _clock(header: NDArray[np.int64], receipt: NDArray[np.int64],
-           stamps: str) -> tuple[NDArray[np.int64], str, NDArray[np.bool_]]:
-    """Return the chosen time stamps, a note on the jitter of both stamps, and the mask of usable messages."""
+def _clock(
+    header: NDArray[np.int64], receipt: NDArray[np.int64], stamps: str
+) -> tuple[NDArray[np.int64], str, NDArray[np.bool_]]:
+    """Return the chosen time stamps, a note on the jitter of both stamps, and
+    the mask of usable messages.
+    """
+
     def scatter(ticks: NDArray[np.int64]) -> float:
         steps = np.diff(np.sort(ticks)) * 1e-6
         return float(np.quantile(np.abs(steps - np.median(steps)), 0.95)) if len(steps) else 0.0
@@ -104,40 +134,58 @@ def _clock(header: NDArray[np.int64], receipt: NDArray[np.int64],
     chosen, stamped = stamps, header != 0
     unset = int((~stamped).sum())
     if stamps == "auto":
-        chosen = "header" if 10 * len(np.unique(header)) > len(header) and unset <= _UNSET * len(header) else "receipt"
+        chosen = (
+            "header"
+            if 10 * len(np.unique(header)) > len(header) and unset <= _UNSET * len(header)
+            else "receipt"
+        )
     ticks, other = (header, receipt) if chosen == "header" else (receipt, header)
-    said = (f"time is the {chosen} stamp, with a jitter of {scatter(ticks):.2g} ms (95 %); the jitter of the "
-            f"{'receipt' if chosen == 'header' else 'header'} stamp is {scatter(other):.2g} ms")
+    said = (
+        f"time is the {chosen} stamp, with a jitter of {scatter(ticks):.2g} ms (95 %); the jitter "
+        "of the "
+        f"{'receipt' if chosen == 'header' else 'header'} stamp is {scatter(other):.2g} ms"
+    )
     if chosen == "receipt" and stamps == "auto":
-        said += f"; the header stamps are not set{f' in {unset} of {len(header)} messages' if 0 < unset < len(header) else ''}"
+        said += (
+            "; the header stamps are not "
+            f"set{f' in {unset} of {len(header)} messages' if 0 < unset < len(header) else ''}"
+        )
     if chosen == "receipt" or not unset or unset == len(header):
         return ticks, said, np.ones(len(header), dtype=bool)
     return ticks, f"{said}; {unset} message(s) without a header stamp are left out", stamped
 
 
-def _ordered(clock: NDArray[np.int64], columns: dict[str, Array]) -> tuple[Array, dict[str, Array], tuple[str, ...]]:
+def _ordered(
+    clock: NDArray[np.int64], columns: dict[str, Array]
+) -> tuple[Array, dict[str, Array], tuple[str, ...]]:
     """Sort rows by time, and join messages with the same time stamp to one row."""
     notes = []
-    if (late := int((np.diff(clock) < 0).sum())):
+    if late := int((np.diff(clock) < 0).sum()):
         notes.append(f"{late} message(s) were out of order and were sorted by their time stamps")
     order = np.argsort(clock, kind="stable")
     clock, columns = clock[order], {name: column[order] for name, column in columns.items()}
-    first = np.append(True, np.diff(clock) > 0)[:len(clock)]
+    first = np.append(True, np.diff(clock) > 0)[: len(clock)]
     if not first.all():
-        notes.append(f"{int((~first).sum())} message(s) with the time stamp of another message were joined with it; if "
-                     "both have a value, the first value is used")
+        notes.append(
+            f"{int((~first).sum())} message(s) with the time stamp of another message were joined "
+            "with it; if "
+            "both have a value, the first value is used"
+        )
         row = np.cumsum(first) - 1
         for name, column in columns.items():
             said = np.flatnonzero(~np.isnan(column))[::-1]
             joined = np.full(int(first.sum()), np.nan)
-            joined[row[said]] = column[said]                # in reverse order, so that the first value wins
+            # in reverse order, so that the first value wins
+            joined[row[said]] = column[said]
             columns[name] = joined
         clock = clock[first]
     return np.asarray((clock - clock[:1]) * 1e-9, dtype=float), columns, tuple(notes)
 
 
 def _decoded(data: bytes, layouts: dict[bytes, _Layout]) -> tuple[int, bytes, bytes]:
-    """Return time stamp [ns], key of the layout, and position, velocity and effort as bytes of doubles (nan if missing)."""
+    """Return time stamp [ns], key of the layout, and position, velocity and effort as bytes of
+    doubles (nan if missing).
+    """
     body, order, align = cdr.opened(data)
     seconds, fraction, length = struct.unpack_from(f"{order}iII", body)
     if fraction >= 1_000_000_000:

@@ -6,12 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from stribeck.experiments.importers.formats.text_tables import is_number, open_csv, plain_number, texts_of
+from stribeck.experiments.importers.formats.text_tables import (
+    is_number,
+    open_csv,
+    plain_number,
+    texts_of,
+)
 from stribeck.experiments.importers.readers import READERS, open_log
 from stribeck.experiments.importers.table import Array
 from stribeck.ident.errors import InputError, unknown_name
 
-_MOST_ROWS = 20_000     # a table of speeds and torques has fewer rows, a log of samples has more
+_MOST_ROWS = 20_000  # a table of speeds and torques has fewer rows, a log of samples has more
 
 
 @dataclass(frozen=True)
@@ -54,9 +59,12 @@ class Cells:
         return replace(self, columns=left)
 
     def numbers(self, name: str) -> Array:
-        """Numbers of a column, shape (N,); nan for empty cells and words; ``2.3 ± 0.1`` gives 2.3."""
+        """Numbers of a column, shape (N,); nan for empty cells and
+        words; ``2.3 ± 0.1`` gives 2.3.
+        """
         texts = [plain_number(text) for text in self.columns[name]]
-        if not any("." in text for text in texts):          # a column without any point has decimal commas
+        # a column without any point has decimal commas
+        if not any("." in text for text in texts):
             texts = [text.replace(",", ".") if text.count(",") == 1 else text for text in texts]
         return np.array([float(text) if is_number(text) else np.nan for text in texts])
 
@@ -74,11 +82,23 @@ def open_cells(path: Path) -> Cells:
         cells = Cells(str(path), dict(zip(names, texts, strict=True)), notes)
     else:
         table = open_log(path)
-        numbers = {name: values for name, values in table.read(table.names).items() if values.ndim == 1}
+        numbers = {
+            name: values for name, values in table.read(table.names).items() if values.ndim == 1
+        }
         most = max(len(values) for values in numbers.values())
-        cells = Cells(str(path), {name: [repr(float(value)) for value in values[:_MOST_ROWS + 1]]
-                                  for name, values in numbers.items() if len(values) == most}, table.notes)
+        cells = Cells(
+            str(path),
+            {
+                name: [repr(float(value)) for value in values[: _MOST_ROWS + 1]]
+                for name, values in numbers.items()
+                if len(values) == most
+            },
+            table.notes,
+        )
     if cells.rows > _MOST_ROWS:
-        raise InputError(f"{path}: more than {_MOST_ROWS} rows; a table of speeds and torques has one row for each speed. If the "
-                         f"file is a log of samples, run stribeck import {path} --arm ARM")
+        raise InputError(
+            f"{path}: more than {_MOST_ROWS} rows; a table of speeds and torques has one row for "
+            "each speed. If the "
+            f"file is a log of samples, run stribeck import {path} --arm ARM"
+        )
     return cells

@@ -7,15 +7,17 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.mechanism import Mechanism
 
-_DIRECTIONS = 8         # number of random directions
-_NEAR, _PLACES = 1e-3, 40       # first checked fraction of a path to the limits, and number of checked places
+_DIRECTIONS = 8  # number of random directions
+# first checked fraction of a path to the limits, and number of checked places
+_NEAR, _PLACES = 1e-3, 40
 
 
 def travel_in_reach(arm: ArmFile, mechanism: Mechanism, position: Array) -> Array:
     """Travel of each drive between its limits `position`, shape (n, 2): shape (n,) [rad or m].
 
-    In a closed chain, the travel is what straight paths from home reach while they keep the margin to singular postures. The
-    paths move each drive alone, all drives together, and the drives in some random directions.
+    In a closed chain, the travel is what straight paths from home reach while they keep the
+    margin to singular postures. The paths move each drive alone, all drives together, and the
+    drives in some random directions.
     """
     if mechanism.chain is None:
         return np.asarray(np.ptp(position, axis=1))
@@ -28,5 +30,7 @@ def travel_in_reach(arm: ArmFile, mechanism: Mechanism, position: Array) -> Arra
     ends = home + parts[:, None, None] * ways
     flat = ends.reshape(-1, n)
     margin = singular_margins(arm, mechanism, flat, flat)
-    kept = np.logical_and.accumulate((np.asarray(margin) >= arm.workspace.singular_margin).reshape(ends.shape[:2]), axis=0)
+    kept = np.logical_and.accumulate(
+        (np.asarray(margin) >= arm.workspace.singular_margin).reshape(ends.shape[:2]), axis=0
+    )
     return np.asarray(np.ptp(np.where(kept[..., None], ends, home), axis=(0, 1)))

@@ -1,4 +1,6 @@
-"""Pages that need no other files: fills a template with the style, the script and the interactive figures of its page."""
+"""Pages that need no other files: fills a template with the style, the script and the
+interactive figures of its page.
+"""
 
 from collections.abc import Iterable
 from functools import cache
@@ -27,16 +29,26 @@ def rendered(template: str, interactive: Interactive | None = None, **values: An
     template : str
         Name of the template below ``experiments/report``; it extends ``frame/frame.html.j2``.
     interactive : Interactive, optional
-        Figures that take the place of still ones if the browser runs scripts; without, the page has no library.
+        Figures that take the place of still ones if the browser runs scripts;
+        without, the page has no library.
     **values
         What the template needs.
     """
     drawn = interactive if interactive is not None and interactive.figures else None
-    return _environment().get_template(template).render(
-        {"stribeck": version("stribeck"), **values}, light=LIGHT, dark=DARK,
-        css=Markup(resource("frame/page.css")), script=Markup(resource("frame/page.js")),
-        payload="" if interactive is None else interactive.packed(), library="" if drawn is None else _library(),
-        downloads=[] if interactive is None else _offered(interactive))
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            {"stribeck": version("stribeck"), **values},
+            light=LIGHT,
+            dark=DARK,
+            css=Markup(resource("frame/page.css")),
+            script=Markup(resource("frame/page.js")),
+            payload="" if interactive is None else interactive.packed(),
+            library="" if drawn is None else _library(),
+            downloads=[] if interactive is None else _offered(interactive),
+        )
+    )
 
 
 def write_page(target: Path, text: str) -> None:
@@ -64,7 +76,10 @@ def resource(name: str) -> str:
 
 def _offered(interactive: Interactive) -> list[str]:
     """Names of the files that the page can save."""
-    return [*(["points.csv"] if any(table.saved for table in interactive.tables.values()) else []), *interactive.downloads]
+    return [
+        *(["points.csv"] if any(table.saved for table in interactive.tables.values()) else []),
+        *interactive.downloads,
+    ]
 
 
 @cache
@@ -74,8 +89,13 @@ def _library() -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-                                     loader=jinja2.FunctionLoader(resource))
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(resource),
+    )
     environment.filters["breaking"] = _breaking
     return environment
 

@@ -1,4 +1,6 @@
-"""Play and wind-up in C: the flank of each joint, which the caller keeps, and one update function."""
+"""Play and wind-up in C: the flank of each joint, which the caller
+keeps, and one update function.
+"""
 
 from collections.abc import Sequence
 
@@ -29,7 +31,10 @@ def backlash_in_c(joints: Sequence[JointCalibration | None]) -> str:
     if not any(gaps):
         return ""
     play = [0.0 if gap is None else gap.play.value or 0.0 for gap in gaps]
-    compliance = [1.0 / gap.stiffness.value if gap is not None and gap.stiffness.value else 0.0 for gap in gaps]
+    compliance = [
+        1.0 / gap.stiffness.value if gap is not None and gap.stiffness.value else 0.0
+        for gap in gaps
+    ]
 
     def row(values: Sequence[float]) -> str:
         return f"{{{', '.join(repr(float(value)) for value in values)}}}"

@@ -1,4 +1,6 @@
-"""Export to a C header: friction laws and the rigid-body loads that they need, with the arm's constants."""
+"""Export to a C header: friction laws and the rigid-body loads that they need,
+with the arm's constants.
+"""
 
 import json
 import re
@@ -177,8 +179,11 @@ static inline void @_loads(const double q[@N], const double dq[@N], const double
 """
 
 _AS_GIVEN = "`rigid`, from @_loads, tells driving"
-_BY_CALLER = ("`load` holds the loads that the comment\n   above names, computed by the caller; `rigid`, the drive's torque "
-              "without friction, tells driving")
+_BY_CALLER = (
+    "`load` holds the loads that the comment\n   above names, computed by the caller; `rigid`, "
+    "the drive's torque "
+    "without friction, tells driving"
+)
 _FRICTION = """
 /* Friction of each joint: torque that the drive adds to the rigid-body torque. `rigid`, from @_loads, tells driving
    from back-driving; NULL uses the mean of both. NAN where a joint was not calibrated. */
@@ -201,12 +206,14 @@ static inline void @_ripple(const double q[@N], const double dq[@N], double tau[
 
 
 def to_c(calibration: Calibration) -> Export:
-    """Return ``ARM_loads(q, dq, ddq, load, rigid)`` and ``ARM_friction(dq, load, rigid, tau)`` in C99, valid as C++, too.
+    """Return ``ARM_loads(q, dq, ddq, load, rigid)`` and ``ARM_friction(dq, load, rigid, tau)``
+    in C99, valid as C++, too.
 
-    If torque ripples with position, ``ARM_ripple(q, dq, tau)`` adds it. If friction depends on temperature,
-    ``ARM_temperature(dq, load, temperature, tau)`` adds its change from the reference temperature, and ``ARM_warm`` follows the
-    state of joints that friction heats. ``ARM_observe`` estimates external torque with the thresholds of `ExternalTorque`.
-    For a closed chain, only the second function: the caller computes the loads.
+    If torque ripples with position, ``ARM_ripple(q, dq, tau)`` adds it. If friction depends on
+    temperature, ``ARM_temperature(dq, load, temperature, tau)`` adds its change from the reference
+    temperature, and ``ARM_warm`` follows the state of joints that friction heats. ``ARM_observe``
+    estimates external torque with the thresholds of `ExternalTorque`. For a closed chain, only the
+    second function: the caller computes the loads.
 
     Raises
     ------
@@ -218,51 +225,108 @@ def to_c(calibration: Calibration) -> Export:
     joints = [calibration.joints.get(name) for name in mechanism.names]
     closed = mechanism.chain is not None
     at = loads_at(joints)
-    laws = dict.fromkeys((*(checked_law(joint).c for joint in joints if joint is not None),
-                          *(law_named(motor.law).c for motor in calibration.motors.motors.values())))
-    constants = (f"\nenum {{ @_joint_count = {mechanism.n}, @_load_count = {len(at)} }};\n"
-                 f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n")
+    laws = dict.fromkeys(
+        (
+            *(checked_law(joint).c for joint in joints if joint is not None),
+            *(law_named(motor.law).c for motor in calibration.motors.motors.values()),
+        )
+    )
+    constants = (
+        f"\nenum {{ @_joint_count = {mechanism.n}, @_load_count = {len(at)} }};\n"
+        f"static const double @_gravity[3] = {_row(mechanism.gravity)};    /* base axes */\n"
+    )
     if closed:
         if any(joint is not None and joint.components for joint in joints):
-            raise InputError(f"{calibration.arm} is a closed chain, for which the C header computes no loads, and so no friction "
-                             "with load components; fit with a single load, or export to json, csv or ros2")
+            raise InputError(
+                f"{calibration.arm} is a closed chain, for which the C header computes no loads, "
+                "and so no friction "
+                "with load components; fit with a single load, or export to json, csv or ros2"
+            )
         body = "".join((constants, _SIGN, *laws, _FRICTION.replace(_AS_GIVEN, _BY_CALLER)))
     else:
         body = "".join((constants, _SIGN, *laws, _VECTORS, _LINKS, _LOADS, _FRICTION))
         body = body.replace("@LINKS", _links(mechanism)).replace(
-            "@WEIGHTS", "\n".join(f"        {_row(row)}," for row in weights(mechanism, joints)))
+            "@WEIGHTS", "\n".join(f"        {_row(row)}," for row in weights(mechanism, joints))
+        )
         body = body.replace("@GEARS", gears_in_c(mechanism.transmission, mechanism.n))
-    own = [f"    tau[{j}] = {_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
-           for j, joint in enumerate(joints)]
-    body = body.replace("@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])]))
-    body += temperature_in_c(joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names)
-    body += memory_in_c(joints, lambda j: _level(joints[j], j, at)) + _ripple(joints) + backlash_in_c(joints)
+    own = [
+        f"    tau[{j}] = "
+        f"{_call(joint, j, at, calibration.motors.moves(mechanism.transmission, mechanism.names[j]))};"
+        for j, joint in enumerate(joints)
+    ]
+    body = body.replace(
+        "@LINES", "\n".join([*own, *filter(None, [in_c(calibration, mechanism.transmission)])])
+    )
+    body += temperature_in_c(
+        joints, lambda j, viscous: _whole(joints[j], j, at, viscous), mechanism.names
+    )
+    body += (
+        memory_in_c(joints, lambda j: _level(joints[j], j, at))
+        + _ripple(joints)
+        + backlash_in_c(joints)
+    )
     known = {j: joint for j, joint in enumerate(joints) if joint is not None}
-    observer, refused = observer_in_c(calibration, lambda j, velocity, viscous: law_in_c(known[j], j, at, velocity, viscous))
+    observer, refused = observer_in_c(
+        calibration, lambda j, velocity, viscous: law_in_c(known[j], j, at, velocity, viscous)
+    )
     body += observer
-    extra = "\n   Loads after those of the joints raise static friction only." if len(at) > mechanism.n else ""
+    extra = (
+        "\n   Loads after those of the joints raise static friction only."
+        if len(at) > mechanism.n
+        else ""
+    )
     body = body.replace("@EXTRA", extra)
     body = body.replace("@AT", ", ".join(map(str, at)))
     for mark, count in (("@K", len(at)), ("@N", mechanism.n), ("@M", mechanism.tree.n)):
         body = body.replace(mark, str(count))
     body = _REAL.replace("@REAL", f"{prefix.upper()}_REAL") + re.sub(r"\bdouble\b", "@_real", body)
     guard = f"{prefix.upper()}_FRICTION_H"
-    text = (f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define {guard}\n{body.replace('@_', prefix + '_')}\n#endif\n")
-    its_loads = ("it computes no loads of a closed chain: the caller passes them, as joint_loads computes them" if closed else
-                 "it computes loads with the calibration's model, gravity and tools")
-    return Export(text, ".h", (
-        f"the C header has no intervals; {its_loads}",
-        *refused, *passive_losses(calibration, "the C header"),
-        *(loss for loss in other_losses(calibration, "the C header", offset=not with_offset, memory=False, ripple=False,
-                                         backlash=False, temperature=False)
-          if "unknown tool" not in loss)))
+    text = (
+        f"{_comment(calibration, mechanism)}\n#ifndef {guard}\n#define "
+        f"{guard}\n{body.replace('@_', prefix + '_')}\n#endif\n"
+    )
+    its_loads = (
+        "it computes no loads of a closed chain: the caller passes them, as joint_loads computes "
+        "them"
+        if closed
+        else "it computes loads with the calibration's model, gravity and tools"
+    )
+    return Export(
+        text,
+        ".h",
+        (
+            f"the C header has no intervals; {its_loads}",
+            *refused,
+            *passive_losses(calibration, "the C header"),
+            *(
+                loss
+                for loss in other_losses(
+                    calibration,
+                    "the C header",
+                    offset=not with_offset,
+                    memory=False,
+                    ripple=False,
+                    backlash=False,
+                    temperature=False,
+                )
+                if "unknown tool" not in loss
+            ),
+        ),
+    )
 
 
 def _ripple(joints: list[JointCalibration | None]) -> str:
-    """Return the function of torque that ripples with position; empty if no joint has a claimed wave."""
-    lines = [f"    tau[{j}] += {exact(wave.amplitude)} * sin({exact(wave.order)} * q[{j}] + {exact(wave.phase)})"
-             f"{f' * @_sign(dq[{j}])' if wave.kind == FRICTION else ''};"
-             for j, joint in enumerate(joints) if joint is not None for wave in joint.ripple]
+    """Return the function of torque that ripples with position; empty if no
+    joint has a claimed wave.
+    """
+    lines = [
+        f"    tau[{j}] += {exact(wave.amplitude)} * sin({exact(wave.order)} * q[{j}] + "
+        f"{exact(wave.phase)})"
+        f"{f' * @_sign(dq[{j}])' if wave.kind == FRICTION else ''};"
+        for j, joint in enumerate(joints)
+        if joint is not None
+        for wave in joint.ripple
+    ]
     return _RIPPLE.replace("@WAVES", "\n".join(["    (void)dq;", *lines])) if lines else ""
 
 
@@ -273,9 +337,11 @@ def identifier(name: str) -> str:
 
 
 def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool) -> str:
-    """Return the call of the law in C; load components, which `weights` sums up, raise the levels directly.
+    """Return the call of the law in C; load components, which `weights` sums up,
+    raise the levels directly.
 
-    A joint that was not calibrated has only the friction of the shared motors that move it, if any (`by_motor`).
+    A joint that was not calibrated has only the friction of the shared motors that
+    move it, if any (`by_motor`).
     """
     if joint is None:
         return "0.0" if by_motor else "NAN"
@@ -285,13 +351,17 @@ def _call(joint: JointCalibration | None, j: int, at: list[int], by_motor: bool)
     if joint.directional == "viscous":
         return f"{law} + {exact(joint.difference)} * fabs(dq[{j}])"
     if joint.directional == "driving":
-        return (f"{law}\n           + (rigid == 0 || dq[{j}] == 0.0 ? 0.0 "
-                f": {exact(joint.difference)} * load[{j}] * @_sign(rigid[{j}]))")
+        return (
+            f"{law}\n           + (rigid == 0 || dq[{j}] == 0.0 ? 0.0 "
+            f": {exact(joint.difference)} * load[{j}] * @_sign(rigid[{j}]))"
+        )
     return law
 
 
 def _level(joint: JointCalibration | None, j: int, at: list[int]) -> str:
-    """Return the dry level of a joint's law at its speed: the law without viscous friction, and not zero at rest."""
+    """Return the dry level of a joint's law at its speed: the law without viscous
+    friction, and not zero at rest.
+    """
     assert joint is not None
     return law_in_c(joint, j, at, f"fmax(fabs(dq[{j}]), {exact(STILL)})", viscous=False)
 
@@ -303,12 +373,25 @@ def _whole(joint: JointCalibration | None, j: int, at: list[int], viscous: bool)
 
 
 def link_rows(mechanism: Mechanism) -> list[tuple[int, int, int, float, float]]:
-    """Return parent, whether it slides, leader, ratio and shift of every joint; who does not follow leads itself."""
+    """Return parent, whether it slides, leader, ratio and shift of every joint; who
+    does not follow leads itself.
+    """
     rows = []
     for j in range(mechanism.tree.n):
         one = mechanism.followers[j - mechanism.n] if j >= mechanism.n else None
-        leader, ratio, shift = (j, 1.0, 0.0) if one is None else (max(one.leader, 0), one.ratio, one.shift)     # of -1 nothing
-        rows.append((int(mechanism.tree.parent[j]), int(mechanism.tree.prismatic[j]), leader, float(ratio), float(shift)))
+        # of -1 nothing
+        leader, ratio, shift = (
+            (j, 1.0, 0.0) if one is None else (max(one.leader, 0), one.ratio, one.shift)
+        )
+        rows.append(
+            (
+                int(mechanism.tree.parent[j]),
+                int(mechanism.tree.prismatic[j]),
+                leader,
+                float(ratio),
+                float(shift),
+            )
+        )
     return rows
 
 
@@ -316,17 +399,23 @@ def _links(mechanism: Mechanism) -> str:
     tree, lines = mechanism.tree, []
     for j, (parent, slides, leader, ratio, shift) in enumerate(link_rows(mechanism)):
         inertia = "{" + ", ".join(map(_row, tree.inertia[j])) + "}"
-        lines.append(f"        {{{parent}, {slides}, {leader}, {exact(ratio)}, {exact(shift)}, "
-                     f"{_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n         {inertia}, "
-                     f"{exact(tree.mass[j])}}},")
+        lines.append(
+            f"        {{{parent}, {slides}, {leader}, {exact(ratio)}, {exact(shift)}, "
+            f"{_row(tree.axis[j])}, {_row(tree.origin[j])},\n         {_row(tree.com[j])},\n      "
+            f"   {inertia}, "
+            f"{exact(tree.mass[j])}}},"
+        )
     return "\n".join(lines)
 
 
 def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> list[str]:
     """Return lines that tell what was calibrated, for a comment; joints count from `first`."""
-    lines = [f"Joint friction of {calibration.origin}.",
-             f"Model {calibration.model.file}, sha256 {calibration.model.sha256[:16]}.",
-             f"SI units, joint side; torque_basis {calibration.torque_basis}. Joints in the order of all arrays:"]
+    lines = [
+        f"Joint friction of {calibration.origin}.",
+        f"Model {calibration.model.file}, sha256 {calibration.model.sha256[:16]}.",
+        f"SI units, joint side; torque_basis {calibration.torque_basis}. Joints in the order of "
+        "all arrays:",
+    ]
     for j, name in enumerate(mechanism.names):
         joint, quoted = calibration.joints.get(name), json.dumps(name, ensure_ascii=False)
         if joint is None:
@@ -335,15 +424,24 @@ def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> lis
         low, high = joint.velocity_range
         known = joint.load != "none" and joint.load_range is not None
         ends = joint.load_ends.T.reshape(-1, 2) if known else ()
-        range_ = ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends) if known else ""
+        range_ = (
+            ", load from " + " and ".join(f"{least:.4g} to {most:.4g}" for least, most in ends)
+            if known
+            else ""
+        )
         offset = f", offset {joint.offset:.4g}" if joint.offset else ""
-        lines.append(f"{first + j}  {quoted}: {joint.law}, load {joint.load}{offset}; calibrated from {low:.4g} "
-                     f"to {high:.4g} {mechanism.position_unit(j)}/s{range_}")
+        lines.append(
+            f"{first + j}  {quoted}: {joint.law}, load {joint.load}{offset}; calibrated from "
+            f"{low:.4g} "
+            f"to {high:.4g} {mechanism.position_unit(j)}/s{range_}"
+        )
     return lines
 
 
 def _comment(calibration: Calibration, mechanism: Mechanism) -> str:
-    lines = (line.replace("*/", "* /").replace("/*", "/ *") for line in about(calibration, mechanism))
+    lines = (
+        line.replace("*/", "* /").replace("/*", "/ *") for line in about(calibration, mechanism)
+    )
     return "/* " + "\n   ".join(lines) + " */"
 
 

@@ -1,4 +1,6 @@
-"""Friction with memory in C: the state of each joint, which the caller keeps, and one update function."""
+"""Friction with memory in C: the state of each joint, which the caller
+keeps, and one update function.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -72,41 +74,71 @@ def memory_in_c(joints: Sequence[JointCalibration | None], level: Callable[[int]
     level : callable
         Function that returns the C expression of the dry level of the joint with this index.
     """
-    found = {j: joint.memory for j, joint in enumerate(joints) if joint is not None and joint.memory is not None}
+    found = {
+        j: joint.memory
+        for j, joint in enumerate(joints)
+        if joint is not None and joint.memory is not None
+    }
     if not found:
         return ""
     warm = warm_memories(joints)
-    lines = [_JOINT.format(
-        j=j, level=f"({level(j)}) * factor[0]" if j in warm else level(j), warm=_FACTOR.format(j=j) if j in warm else "",
-        advance="\n".join(f"            {line}" for line in _advance(memory)),
-        dry=_dry(memory).replace("dq[]", f"dq[{j}]")) for j, memory in found.items()]
-    code = _CODE.replace("@STATES", str(max(state_count(memory.memory) for memory in found.values())))
-    for mark, text in (("@SAME", ", and @_temperature" if warm else ""), ("@AT", "_at" if warm else ""),
-                       ("@TAKEN", "const double *temperature, " if warm else ""), ("@JOINTS", "\n".join(lines))):
+    lines = [
+        _JOINT.format(
+            j=j,
+            level=f"({level(j)}) * factor[0]" if j in warm else level(j),
+            warm=_FACTOR.format(j=j) if j in warm else "",
+            advance="\n".join(f"            {line}" for line in _advance(memory)),
+            dry=_dry(memory).replace("dq[]", f"dq[{j}]"),
+        )
+        for j, memory in found.items()
+    ]
+    code = _CODE.replace(
+        "@STATES", str(max(state_count(memory.memory) for memory in found.values()))
+    )
+    for mark, text in (
+        ("@SAME", ", and @_temperature" if warm else ""),
+        ("@AT", "_at" if warm else ""),
+        ("@TAKEN", "const double *temperature, " if warm else ""),
+        ("@JOINTS", "\n".join(lines)),
+    ):
         code = code.replace(mark, text)
     return code + (_COLD if warm else "")
 
 
 def warm_memories(joints: Sequence[JointCalibration | None]) -> list[int]:
-    """Return the joints whose friction has a memory and depends on temperature; then there is ``ARM_remember_at``."""
-    return [j for j, joint in enumerate(joints)
-            if joint is not None and joint.memory is not None and joint.temperature is not None]
-
+    """Return the joints whose friction has a memory and depends on temperature; then
+    there is ``ARM_remember_at``.
+    """
+    return [
+        j
+        for j, joint in enumerate(joints)
+        if joint is not None and joint.memory is not None and joint.temperature is not None
+    ]
 
 
 def _advance(memory: JointMemory) -> list[str]:
     """Return the statements that advance the states by a step, see `stepping.advanced`."""
     values = memory.values
     if memory.name == MAXWELL_SLIP:
-        return [f"z[{k}] = fmin(1.0, fmax(-1.0, z[{k}] + step / {exact(far)}));" for k, far in enumerate(memory.distances)]
+        return [
+            f"z[{k}] = fmin(1.0, fmax(-1.0, z[{k}] + step / {exact(far)}));"
+            for k, far in enumerate(memory.distances)
+        ]
     if memory.name == LUGRE.name:
-        return [f"z[0] = s * along + (z[0] - s * along) * exp(-{exact(values[STIFFNESS.name])} * far / along);"]
+        return [
+            f"z[0] = s * along + (z[0] - s * along) * exp(-{exact(values[STIFFNESS.name])} * far "
+            "/ along);"
+        ]
     if memory.name == DAHL.name and abs(power := 1.0 - values[EXPONENT.name]) > 1e-6:
-        return [f"const double base = pow(fmax(1.0 - s * z[0], 1e-12), {exact(power)}) "
-                f"- {exact(power)} * far / {exact(values[DISTANCE.name])};",
-                f"z[0] = s * (1.0 - (base > 0.0 ? pow(base, {exact(1.0 / power)}) : 0.0));"]
+        return [
+            f"const double base = pow(fmax(1.0 - s * z[0], 1e-12), {exact(power)}) "
+            f"- {exact(power)} * far / {exact(values[DISTANCE.name])};",
+            f"z[0] = s * (1.0 - (base > 0.0 ? pow(base, {exact(1.0 / power)}) : 0.0));",
+        ]
     distances = [values[key.name] for key in (DISTANCE, SECOND_DISTANCE) if key.name in values]
-    return [f"z[{k}] = s + (z[{k}] - s) * exp(-far / {exact(far)});" for k, far in enumerate(distances)]
+    return [
+        f"z[{k}] = s + (z[{k}] - s) * exp(-far / {exact(far)});" for k, far in enumerate(distances)
+    ]
 
 
 def _dry(memory: JointMemory) -> str:
@@ -119,5 +151,8 @@ def _dry(memory: JointMemory) -> str:
     if memory.name == LUGRE.name:
         return f"z[0] + {exact(values[DAMPING.name])} * (dq[] - fabs(dq[]) * z[0] / level)"
     if SHARE.name in values:
-        return f"level * ({exact(values[SHARE.name])} * z[0] + {exact(1.0 - values[SHARE.name])} * z[1])"
+        return (
+            f"level * ({exact(values[SHARE.name])} * z[0] + {exact(1.0 - values[SHARE.name])} * "
+            "z[1])"
+        )
     return "level * z[0]"

@@ -1,4 +1,6 @@
-"""The momentum observer of external torque in C, with the bounds and margins of `ExternalTorque`."""
+"""The momentum observer of external torque in C, with the bounds and
+margins of `ExternalTorque`.
+"""
 
 import re
 from collections.abc import Callable
@@ -13,8 +15,8 @@ from stribeck.ident.export.result import exact
 from stribeck.ident.external.external_torque import FALSE_ALARMS, ExternalTorque
 from stribeck.ident.external.joint_bound import JointBound
 
-_SPARE = 4              # steps kept beyond twice the longest delay
-_NEVER = 1e30           # rad/s; slowest speed of a joint that is not calibrated, which never slides
+_SPARE = 4  # steps kept beyond twice the longest delay
+_NEVER = 1e30  # rad/s; slowest speed of a joint that is not calibrated, which never slides
 
 _CODE = """
 #include <string.h>
@@ -197,7 +199,9 @@ static inline void @_observe(@_observer *o, double dt, const double q[@N], const
 """
 
 
-def observer_in_c(calibration: Calibration, law: Callable[[int, str, bool], str]) -> tuple[str, tuple[str, ...]]:
+def observer_in_c(
+    calibration: Calibration, law: Callable[[int, str, bool], str]
+) -> tuple[str, tuple[str, ...]]:
     """Return the C code of the observer, or "" and the reason why there is none.
 
     Parameters
@@ -205,7 +209,8 @@ def observer_in_c(calibration: Calibration, law: Callable[[int, str, bool], str]
     calibration : Calibration
         The calibration.
     law : callable
-        ``law(j, velocity, viscous)``: C expression of the law of joint j at a velocity, with or without its viscous part.
+        ``law(j, velocity, viscous)``: C expression of the law of joint j at a velocity, with or
+        without its viscous part.
     """
     mechanism = calibration.mechanism
     try:
@@ -214,55 +219,109 @@ def observer_in_c(calibration: Calibration, law: Callable[[int, str, bool], str]
         return "", (f"the C header has no observer of external torque: {error}",)
     names, bounds = mechanism.names, observer.bounds
     joints = {j: calibration.joints[names[j]] for j in bounds}
-    periods = {joint.free_motion.period for joint in joints.values() if joint.free_motion is not None}
+    periods = {
+        joint.free_motion.period for joint in joints.values() if joint.free_motion is not None
+    }
     period = max(periods)
     slots = 2 * int(np.ceil(max(bound.delay for bound in bounds.values()) / period)) + _SPARE
     size = len(next(iter(bounds.values())).speed)
     row = np.arange(size, dtype=float)
-    tables = {"@SPEEDS": [bounds[j].speed if j in bounds else row for j in range(mechanism.n)],
-              "@BOUNDS": [bounds[j].sliding if j in bounds else row * np.nan for j in range(mechanism.n)]}
+    tables = {
+        "@SPEEDS": [bounds[j].speed if j in bounds else row for j in range(mechanism.n)],
+        "@BOUNDS": [bounds[j].sliding if j in bounds else row * np.nan for j in range(mechanism.n)],
+    }
     code = _CODE
     for mark, values in tables.items():
-        code = code.replace(mark, "\n".join(f"        {{{_listed(values_of)}}}," for values_of in values))
-    for mark, key, default in (("@SCALE", "scale", 1.0), ("@OFFSET", "offset", 0.0), ("@DIVISOR", "divisor", 1.0),
-                               ("@INERTIA", "inertia", 0.0), ("@DELAY", "delay", 0.0), ("@SLOWEST", "slowest", _NEVER),
-                               ("@SETTLING", "settling", 0.0), ("@DISTANCE", "distance", 0.0), ("@SHARE", "share", 0.0)):
+        code = code.replace(
+            mark, "\n".join(f"        {{{_listed(values_of)}}}," for values_of in values)
+        )
+    for mark, key, default in (
+        ("@SCALE", "scale", 1.0),
+        ("@OFFSET", "offset", 0.0),
+        ("@DIVISOR", "divisor", 1.0),
+        ("@INERTIA", "inertia", 0.0),
+        ("@DELAY", "delay", 0.0),
+        ("@SLOWEST", "slowest", _NEVER),
+        ("@SETTLING", "settling", 0.0),
+        ("@DISTANCE", "distance", 0.0),
+        ("@SHARE", "share", 0.0),
+    ):
         column = [getattr(bounds[j], key) if j in bounds else default for j in range(mechanism.n)]
         code = code.replace(mark, _listed(np.array(column)))
-    levels = [_level(j, joints[j], bounds[j], law) if j in bounds else f"    still[{j}] = NAN;" for j in range(mechanism.n)]
+    levels = [
+        _level(j, joints[j], bounds[j], law) if j in bounds else f"    still[{j}] = NAN;"
+        for j in range(mechanism.n)
+    ]
     depend = any(joint.temperature is not None for joint in joints.values())
-    rotors = np.zeros((mechanism.n,) * 2) if observer.mechanism.rotors is None else observer.mechanism.rotors
-    texts = {"@LEVELS": "\n".join(levels), "@ROTORS": _rotors(rotors), "@GAIN": _listed(observer.gain),
-             "@MARGIN": _listed(observer.margin), "@ALARMS": f"{FALSE_ALARMS:g}", "@PERIOD": f"{period:g}",
-             "@RIPPLE": "\n    @_ripple(q, dq, friction);" if any(joint.ripple for joint in joints.values()) else "",
-             "@INCLUDED": "".join(f"\n    friction[{j}] -= {exact(bound.included)};"
-                                  for j, bound in bounds.items() if bound.included),
-             "@TEMPERATURE": "\n    if (temperature) @_temperature(dq, load, temperature, friction);" if depend else ""}
+    rotors = (
+        np.zeros((mechanism.n,) * 2)
+        if observer.mechanism.rotors is None
+        else observer.mechanism.rotors
+    )
+    texts = {
+        "@LEVELS": "\n".join(levels),
+        "@ROTORS": _rotors(rotors),
+        "@GAIN": _listed(observer.gain),
+        "@MARGIN": _listed(observer.margin),
+        "@ALARMS": f"{FALSE_ALARMS:g}",
+        "@PERIOD": f"{period:g}",
+        "@RIPPLE": "\n    @_ripple(q, dq, friction);"
+        if any(joint.ripple for joint in joints.values())
+        else "",
+        "@INCLUDED": "".join(
+            f"\n    friction[{j}] -= {exact(bound.included)};"
+            for j, bound in bounds.items()
+            if bound.included
+        ),
+        "@TEMPERATURE": "\n    if (temperature) @_temperature(dq, load, temperature, friction);"
+        if depend
+        else "",
+    }
     for mark, text in texts.items():
         code = code.replace(mark, text)
     return re.sub(r"@S\b", str(slots), re.sub(r"@T\b", str(size), code)), ()
 
 
-def _level(j: int, joint: JointCalibration, bound: JointBound, law: Callable[[int, str, bool], str]) -> str:
+def _level(
+    j: int, joint: JointCalibration, bound: JointBound, law: Callable[[int, str, bool], str]
+) -> str:
     """Return the lines that compute the bound of one joint at rest."""
-    lines = [] if joint.temperature is None else [
-        f"    if (temperature) @_factors({j}, temperature[{j}], factor);", "    else factor[0] = factor[1] = 1.0;"]
+    lines = (
+        []
+        if joint.temperature is None
+        else [
+            f"    if (temperature) @_factors({j}, temperature[{j}], factor);",
+            "    else factor[0] = factor[1] = 1.0;",
+        ]
+    )
     levels = []
     for speed in map(exact, bound.slow):
         level, dry = law(j, speed, True), law(j, speed, False)
-        levels.append(level if joint.temperature is None else f"{dry} * factor[0] + ({level} - {dry}) * factor[1]")
+        levels.append(
+            level
+            if joint.temperature is None
+            else f"{dry} * factor[0] + ({level} - {dry}) * factor[1]"
+        )
     level = f"fmax({', '.join(levels)})"
     if joint.directional == "viscous":
         level += f" + {exact(abs(joint.difference) * bound.slowest)}"
     elif joint.directional == "driving":
         level += f" + fabs({exact(joint.difference)} * load[{j}] * @_sign(rigid[{j}]))"
-    return "\n".join([*lines, f"    still[{j}] = fmax({level}, {exact(bound.breakaway)}) + {exact(bound.resting)};"])
+    return "\n".join(
+        [
+            *lines,
+            f"    still[{j}] = fmax({level}, {exact(bound.breakaway)}) + {exact(bound.resting)};",
+        ]
+    )
 
 
 def _rotors(rotors: Array) -> str:
     """Return the lines that add the momentum of rotors."""
-    return "\n".join(f"    p[{j}] += {' + '.join(f'{exact(row[k])} * dq[{k}]' for k in np.flatnonzero(row))};"
-                     for j, row in enumerate(rotors) if row.any())
+    return "\n".join(
+        f"    p[{j}] += {' + '.join(f'{exact(row[k])} * dq[{k}]' for k in np.flatnonzero(row))};"
+        for j, row in enumerate(rotors)
+        if row.any()
+    )
 
 
 def _listed(values: Array) -> str:

@@ -1,11 +1,21 @@
-"""Friction over temperature in C: the change of friction from the reference temperature, and the state of self-heating."""
+"""Friction over temperature in C: the change of friction from the reference temperature, and
+the state of self-heating.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.export.result import exact
 from stribeck.ident.temperature.joint_temperature import JointTemperature
-from stribeck.ident.temperature.temperature_laws import CURVATURE, DECAY, EXPONENTIAL, FLOOR, NONE, QUADRATIC, SLOPE
+from stribeck.ident.temperature.temperature_laws import (
+    CURVATURE,
+    DECAY,
+    EXPONENTIAL,
+    FLOOR,
+    NONE,
+    QUADRATIC,
+    SLOPE,
+)
 
 _CODE = """
 /* Factors of the Coulomb and the viscous part of friction at the temperature of joint j; 1 at NAN and without a dependence. */
@@ -67,7 +77,9 @@ _BODY = """    {{
     }}"""
 
 
-def temperature_in_c(joints: Sequence[JointCalibration | None], law: Callable[[int, bool], str], names: Sequence[str]) -> str:
+def temperature_in_c(
+    joints: Sequence[JointCalibration | None], law: Callable[[int, bool], str], names: Sequence[str]
+) -> str:
     """Return the C code of friction over temperature; "" if no joint depends on it.
 
     Parameters
@@ -79,26 +91,43 @@ def temperature_in_c(joints: Sequence[JointCalibration | None], law: Callable[[i
     names : sequence of str
         Names of the joints.
     """
-    found = {j: joint.temperature for j, joint in enumerate(joints) if joint is not None and joint.temperature is not None}
+    found = {
+        j: joint.temperature
+        for j, joint in enumerate(joints)
+        if joint is not None and joint.temperature is not None
+    }
     if not found:
         return ""
     heated = {j: one for j, one in found.items() if one.heating is not None}
     code = _CODE.replace("@FACTORS", "\n".join(_case(j, one) for j, one in found.items()))
-    code = code.replace("@REFERENCES", ", ".join(f"{names[j]} {one.reference_words}" for j, one in found.items()))
-    code = code.replace("@STATES", "; states of joints that friction heats come from @_warm" if heated else "")
-    code = code.replace("@CHANGES", "\n".join(_CHANGE.format(j=j, dry=law(j, False), whole=law(j, True)) for j in found))
+    code = code.replace(
+        "@REFERENCES", ", ".join(f"{names[j]} {one.reference_words}" for j, one in found.items())
+    )
+    code = code.replace(
+        "@STATES", "; states of joints that friction heats come from @_warm" if heated else ""
+    )
+    code = code.replace(
+        "@CHANGES",
+        "\n".join(_CHANGE.format(j=j, dry=law(j, False), whole=law(j, True)) for j in found),
+    )
     if heated:
         code += _WARM.replace("@BODIES", "\n".join(_body(j, one, law) for j, one in heated.items()))
     return code
 
 
 def _case(j: int, one: JointTemperature) -> str:
-    return _CASE.format(j=j, reference=exact(one.reference), dry=_factor(one.coulomb, "coulomb", one.values),
-                        viscous=_factor(one.viscous, "viscous", one.values))
+    return _CASE.format(
+        j=j,
+        reference=exact(one.reference),
+        dry=_factor(one.coulomb, "coulomb", one.values),
+        viscous=_factor(one.viscous, "viscous", one.values),
+    )
 
 
 def _factor(name: str, part: str, values: Mapping[str, float]) -> str:
-    """Return the expression of a temperature law at x above the reference, see `temperature_laws`."""
+    """Return the expression of a temperature law at x above the
+    reference, see `temperature_laws`.
+    """
     if name == NONE.name:
         return "1.0"
     if name == EXPONENTIAL.name:
@@ -111,9 +140,20 @@ def _factor(name: str, part: str, values: Mapping[str, float]) -> str:
 def _body(j: int, one: JointTemperature, law: Callable[[int, bool], str]) -> str:
     heating = one.heating
     assert heating is not None
-    bodies = [f"        kept = exp(-dt / {exact(time)});\n"
-              f"        warmth->body[{j}][{k}] = kept * warmth->body[{j}][{k}] + (1.0 - kept) * heat;"
-              for k, time in enumerate(heating.times)]
-    state = " + ".join(f"{exact(share)} * warmth->body[{j}][{k}]" for k, share in enumerate(heating.shares))
-    return _BODY.format(j=j, dry=law(j, False), whole=law(j, True), power=exact(heating.power), hottest=exact(one.range[1]),
-                        bodies="\n".join(bodies), state=state)
+    bodies = [
+        f"        kept = exp(-dt / {exact(time)});\n"
+        f"        warmth->body[{j}][{k}] = kept * warmth->body[{j}][{k}] + (1.0 - kept) * heat;"
+        for k, time in enumerate(heating.times)
+    ]
+    state = " + ".join(
+        f"{exact(share)} * warmth->body[{j}][{k}]" for k, share in enumerate(heating.shares)
+    )
+    return _BODY.format(
+        j=j,
+        dry=law(j, False),
+        whole=law(j, True),
+        power=exact(heating.power),
+        hottest=exact(one.range[1]),
+        bodies="\n".join(bodies),
+        state=state,
+    )

@@ -1,8 +1,9 @@
-"""Friction for PhysX (Isaac Sim, Isaac Lab): a USD layer, and the arguments of an Isaac Lab actuator.
+"""Friction for PhysX (Isaac Sim, Isaac Lab): a USD layer, and the arguments
+of an Isaac Lab actuator.
 
-PhysX holds a joint at rest up to the static friction effort. In motion, the dynamic friction effort and viscous friction act. USD
-states angles in degrees: the viscous coefficient of a revolute joint is per degree (PhysxJointAxisAPI of the PhysX schema,
-PhysX 5.6 and Isaac Sim 5 or newer).
+PhysX holds a joint at rest up to the static friction effort. In motion, the dynamic friction effort
+and viscous friction act. USD states angles in degrees: the viscous coefficient of a revolute joint
+is per degree (PhysxJointAxisAPI of the PhysX schema, PhysX 5.6 and Isaac Sim 5 or newer).
 """
 
 import json
@@ -19,11 +20,15 @@ from stribeck.ident.export.approximation import approximate, coulomb_viscous_los
 from stribeck.ident.export.result import Export, number
 from stribeck.ident.export.shared_motors import motor_losses, passive_losses
 
-Places = dict[str, tuple[tuple[str, ...], str]]         # path of each joint in a stage, and its axis
-Tree = dict[str, "Tree | str"]          # prims by name; a text for a joint
+# path of each joint in a stage, and its axis
+Places = dict[str, tuple[tuple[str, ...], str]]
+Tree = dict[str, "Tree | str"]  # prims by name; a text for a joint
 _DEGREE = np.pi / 180.0
 _KINDS = {"PhysicsRevoluteJoint": "angular", "PhysicsPrismaticJoint": "linear"}
-_STATIC = "PhysX holds joints at rest by static friction, and rubs by one constant and viscous friction in motion"
+_STATIC = (
+    "PhysX holds joints at rest by static friction, and rubs by one constant and viscous friction "
+    "in motion"
+)
 
 
 def to_usd(calibration: Calibration, into: Path | None = None) -> Export:
@@ -33,53 +38,83 @@ def to_usd(calibration: Calibration, into: Path | None = None) -> Export:
     ----------
     calibration : Calibration
     into : Path, optional
-        The stage, in which joints are found by their names; the layer then holds it as a sublayer. Without a stage, joints are
-        expected where Isaac Sim's URDF importer puts them: ``/ARM/joints/JOINT``.
+        The stage, in which joints are found by their names; the layer then holds it as a
+        sublayer. Without a stage, joints are expected where Isaac Sim's URDF importer puts
+        them: ``/ARM/joints/JOINT``.
 
     Raises
     ------
     InputError
-        If the stage cannot be read, or lacks a calibrated joint or has it twice; or the package usd-core is missing.
+        If the stage cannot be read, or lacks a calibrated joint or has it twice; or the
+        package usd-core is missing.
     """
     slides = _slides(calibration)
     if into is None:
-        places: Places = {name: ((_named(calibration.arm), "joints", _named(name)), "linear" if slides[name] else "angular")
-                          for name in calibration.joints}
-        said = f"the layer expects joints at /{_named(calibration.arm)}/joints/NAME; --into STAGE finds them by their names"
+        places: Places = {
+            name: (
+                (_named(calibration.arm), "joints", _named(name)),
+                "linear" if slides[name] else "angular",
+            )
+            for name in calibration.joints
+        }
+        said = (
+            f"the layer expects joints at /{_named(calibration.arm)}/joints/NAME; --into STAGE "
+            "finds them by their names"
+        )
     else:
         places = _joints_of(into, calibration)
-        said = f"the layer has {into.name} as a sublayer: keep it in the same folder, or add the layer to your own stage"
+        said = (
+            f"the layer has {into.name} as a sublayer: keep it in the same folder, or add the "
+            "layer to your own stage"
+        )
     text = "".join(_layer(calibration, places, None if into is None else into.name))
     return Export(text, ".usda", (*_losses(calibration, "USD"), said))
 
 
 def to_isaac_lab(calibration: Calibration) -> Export:
-    """Return Python text with arguments of Isaac Lab's actuators (``ActuatorBaseCfg``), by joint."""
+    """Return Python text with arguments of Isaac Lab's actuators
+    (``ActuatorBaseCfg``), by joint.
+    """
     values = {name: _values(joint) for name, joint in calibration.joints.items()}
     origin = calibration.origin.replace("\\", "/").replace('"', "'")
-    lines = [f'"""Joint friction of {origin}, for actuators of Isaac Lab.',
-             "",
-             "    from isaaclab.actuators import ImplicitActuatorCfg",
-             '    actuator = ImplicitActuatorCfg(joint_names_expr=[".*"], stiffness=..., damping=..., **FRICTION)',
-             "",
-             "Efforts in N·m (N), viscous friction in N·m·s/rad (N·s/m). PhysX needs Isaac Sim 5 or newer, and joints with",
-             "PhysxJointAxisAPI. With Newton as backend, `friction` is the limit of dry friction.",
-             '"""', "", "FRICTION = {"]
+    lines = [
+        f'"""Joint friction of {origin}, for actuators of Isaac Lab.',
+        "",
+        "    from isaaclab.actuators import ImplicitActuatorCfg",
+        '    actuator = ImplicitActuatorCfg(joint_names_expr=[".*"], stiffness=..., damping=..., '
+        "**FRICTION)",
+        "",
+        "Efforts in N·m (N), viscous friction in N·m·s/rad (N·s/m). PhysX needs Isaac Sim 5 or "
+        "newer, and joints with",
+        "PhysxJointAxisAPI. With Newton as backend, `friction` is the limit of dry friction.",
+        '"""',
+        "",
+        "FRICTION = {",
+    ]
     for key, entry in (("friction", 0), ("dynamic_friction", 1), ("viscous_friction", 2)):
         lines.append(f"    {json.dumps(key)}: {{")
-        lines += [f"        {json.dumps(name, ensure_ascii=False)}: {number(found[entry])}," for name, found in values.items()]
+        lines += [
+            f"        {json.dumps(name, ensure_ascii=False)}: {number(found[entry])},"
+            for name, found in values.items()
+        ]
         lines.append("    },")
     return Export("\n".join([*lines, "}", ""]), ".isaaclab.py", _losses(calibration, "Isaac Lab"))
 
 
 def _losses(calibration: Calibration, target: str) -> tuple[str, ...]:
     """Return what PhysX cannot express, one sentence each."""
-    return (*coulomb_viscous_losses(calibration, target), _STATIC, *motor_losses(calibration, target),
-            *passive_losses(calibration, target))
+    return (
+        *coulomb_viscous_losses(calibration, target),
+        _STATIC,
+        *motor_losses(calibration, target),
+        *passive_losses(calibration, target),
+    )
 
 
 def _values(joint: JointCalibration) -> tuple[float, float, float]:
-    """Static and dynamic friction effort [N·m or N], and viscous coefficient [N·m·s/rad or N·s/m] at the middle load."""
+    """Static and dynamic friction effort [N·m or N], and viscous coefficient [N·m·s/rad or
+    N·s/m] at the middle load.
+    """
     near = approximate(joint)
     load = None if joint.load == "none" else joint.middle_load[None]
     static = float(joint.dry_level(np.zeros(1), load)[0])
@@ -87,7 +122,9 @@ def _values(joint: JointCalibration) -> tuple[float, float, float]:
 
 
 def _slides(calibration: Calibration) -> dict[str, bool]:
-    return {name: joint.parameters["coulomb"].unit == "N" for name, joint in calibration.joints.items()}
+    return {
+        name: joint.parameters["coulomb"].unit == "N" for name, joint in calibration.joints.items()
+    }
 
 
 def _named(name: str) -> str:
@@ -103,12 +140,17 @@ def _joints_of(stage: Path, calibration: Calibration) -> Places:
     try:
         from pxr import Tf, Usd
     except ImportError:
-        raise InputError(f"--into {stage}: reading a stage needs the package usd-core; install stribeck[usd]") from None
+        raise InputError(
+            f"--into {stage}: reading a stage needs the package usd-core; install stribeck[usd]"
+        ) from None
     try:
         opened = Usd.Stage.Open(str(stage))
     except Tf.ErrorException:
-        raise InputError(f"{stage}: not a USD stage that usd-core can open; give the .usd, .usda or .usdc file of the "
-                         "arm") from None
+        raise InputError(
+            f"{stage}: not a USD stage that usd-core can open; give the .usd, .usda or .usdc file "
+            "of the "
+            "arm"
+        ) from None
     found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for prim in opened.Traverse():
         if prim.GetTypeName() in _KINDS:
@@ -118,12 +160,21 @@ def _joints_of(stage: Path, calibration: Calibration) -> Places:
     for name, slides in _slides(calibration).items():
         there = found.get(_named(name), [])
         if len(there) != 1:
-            seen = f"at {', '.join('/' + '/'.join(path) for path, _ in there)}" if there else "nowhere"
-            raise InputError(f"{stage}: the joint {name} of the calibration was found {seen}; needed is one revolute or "
-                             f"prismatic joint of this name (the stage has {', '.join(sorted(found)) or 'no joints'})")
+            seen = (
+                f"at {', '.join('/' + '/'.join(path) for path, _ in there)}" if there else "nowhere"
+            )
+            raise InputError(
+                f"{stage}: the joint {name} of the calibration was found {seen}; needed is one "
+                "revolute or "
+                "prismatic joint of this name (the stage has "
+                f"{', '.join(sorted(found)) or 'no joints'})"
+            )
         if (there[0][1] == "linear") != slides:
-            raise InputError(f"{stage}: the joint {name} is {there[0][1]} in the stage, but "
-                             f"{'linear' if slides else 'angular'} in the calibration; give the stage of the calibrated arm")
+            raise InputError(
+                f"{stage}: the joint {name} is {there[0][1]} in the stage, but "
+                f"{'linear' if slides else 'angular'} in the calibration; give the stage of the "
+                "calibrated arm"
+            )
         places[name] = there[0]
     return places
 
@@ -140,7 +191,7 @@ def _layer(calibration: Calibration, places: Places, stage: str | None) -> Itera
         inner = tree
         for part in path[:-1]:
             step = inner.setdefault(part, {})
-            assert isinstance(step, dict)       # no joint is above another
+            assert isinstance(step, dict)  # no joint is above another
             inner = step
         inner[path[-1]] = _joint(calibration.joints[name], axis)
     yield from _nested(tree, "")
@@ -161,7 +212,14 @@ def _nested(tree: Tree, indent: str) -> Iterator[str]:
 def _joint(joint: JointCalibration, axis: str) -> str:
     """Schema and attributes of a joint."""
     static, dynamic, viscous = _values(joint)
-    entries = {"staticFrictionEffort": static, "dynamicFrictionEffort": dynamic,
-               "viscousFrictionCoefficient": viscous * (_DEGREE if axis == "angular" else 1.0)}
-    lines = [f"    float physxJointAxis:{axis}:{key} = {number(value)}" for key, value in entries.items()]
-    return "\n".join([f' (\n    prepend apiSchemas = ["PhysxJointAxisAPI:{axis}"]\n)', "{", *lines, "}"])
+    entries = {
+        "staticFrictionEffort": static,
+        "dynamicFrictionEffort": dynamic,
+        "viscousFrictionCoefficient": viscous * (_DEGREE if axis == "angular" else 1.0),
+    }
+    lines = [
+        f"    float physxJointAxis:{axis}:{key} = {number(value)}" for key, value in entries.items()
+    ]
+    return "\n".join(
+        [f' (\n    prepend apiSchemas = ["PhysxJointAxisAPI:{axis}"]\n)', "{", *lines, "}"]
+    )

@@ -21,7 +21,8 @@ class Element:
     attributes : dict of str to str
     parent : Element, optional
     begin, inside, close, end : int
-        Where the start tag begins and ends, and the end tag begins and ends; ``inside == end`` where it closes itself.
+        Where the start tag begins and ends, and the end tag begins and ends; ``inside ==
+        end`` where it closes itself.
     """
 
     tag: str
@@ -54,15 +55,17 @@ def elements(text: str) -> list[Element]:
         nonlocal here
         begin = parser.CurrentByteIndex
         match = _START_TAG.match(data, begin)
-        if match is None:                   # the element comes from an entity
-            raise InputError("an element comes from an XML entity; write the element itself in its place")
+        if match is None:  # the element comes from an entity
+            raise InputError(
+                "an element comes from an XML entity; write the element itself in its place"
+            )
         here = Element(tag, attributes, here, begin, match.end())
         found.append(here)
 
     def end(_: str) -> None:
         nonlocal here
         assert here is not None
-        if data[here.inside - 2:here.inside] == b"/>":
+        if data[here.inside - 2 : here.inside] == b"/>":
             here.close = here.end = here.inside
         else:
             here.close = parser.CurrentByteIndex
@@ -78,9 +81,15 @@ def elements(text: str) -> list[Element]:
 
 
 def attributes_set(text: str, element: Element, attributes: dict[str, str]) -> Change:
-    """Return the change that sets attributes of an element and keeps its other attributes and its layout."""
+    """Return the change that sets attributes of an element and keeps its other
+    attributes and its layout.
+    """
     data = text.encode()
-    return element.begin, element.inside, with_attributes(data[element.begin:element.inside].decode(), attributes)
+    return (
+        element.begin,
+        element.inside,
+        with_attributes(data[element.begin : element.inside].decode(), attributes),
+    )
 
 
 def with_attributes(start_tag: str, attributes: dict[str, str]) -> str:
@@ -90,7 +99,7 @@ def with_attributes(start_tag: str, attributes: dict[str, str]) -> str:
         if found:
             begin, end, new = *found.span(2), f'"{value}"'
         else:
-            begin = end = re.search(r"\s*/?>$", start_tag).start()    # type: ignore[union-attr]  # every tag ends so
+            begin = end = re.search(r"\s*/?>$", start_tag).start()  # type: ignore[union-attr]  # every tag ends so
             new = f' {name}="{value}"'
         start_tag = start_tag[:begin] + new + start_tag[end:]
     return start_tag
@@ -98,30 +107,34 @@ def with_attributes(start_tag: str, attributes: dict[str, str]) -> str:
 
 def content_set(text: str, element: Element, content: str) -> Change:
     """Return the change that replaces the content of an element."""
-    if element.inside == element.end:       # <a/>
-        tag = text.encode()[element.begin:element.inside].decode()
+    if element.inside == element.end:  # <a/>
+        tag = text.encode()[element.begin : element.inside].decode()
         return element.begin, element.end, f"{tag[:-2].rstrip()}>{content}</{element.tag}>"
     return element.inside, element.close, content
 
 
 def child_added(text: str, element: Element, child: str) -> Change:
-    """Return the change that adds a last child to an element, on its own line if the siblings have their own lines."""
+    """Return the change that adds a last child to an element, on its own line if the
+    siblings have their own lines.
+    """
     data = text.encode()
     if element.inside == element.end:
         return content_set(text, element, child)
-    inside = data[element.inside:element.close]
-    indent = re.match(rb"\s*", inside)[0] if inside.strip() else b""      # type: ignore[index]  # matches nothing at least
+    inside = data[element.inside : element.close]
+    indent = re.match(rb"\s*", inside)[0] if inside.strip() else b""  # type: ignore[index]  # matches nothing at least
     at = element.inside + len(inside.rstrip())
     return at, at, indent.decode() + child
 
 
 def with_comment(text: str, begin: str, comment: str) -> str:
-    """Return the XML with a comment before its root element; an older comment with the same begin is replaced."""
+    """Return the XML with a comment before its root element; an older comment with
+    the same begin is replaced.
+    """
     ending = "\r\n" if "\r\n" in text else "\n"
     line = f"<!-- {begin}{re.sub('-(?=-)', '- ', comment)} -->{ending}"
     old = re.search(rf"<!-- {re.escape(begin)}.*? -->\r?\n", text)
     if old is not None:
-        return text[:old.start()] + line + text[old.end():]
+        return text[: old.start()] + line + text[old.end() :]
     root = elements(text)[0].begin
     data = text.encode()
     return (data[:root] + line.encode() + data[root:]).decode()
@@ -137,5 +150,13 @@ def spliced(text: str, changes: list[Change]) -> str:
 
 def child_of(found: list[Element], parent: Element, tag: str) -> Element | None:
     """Return the first child of an element with a tag; None without one."""
-    return next((element for element in found if element.parent is not None and element.parent.begin == parent.begin
-                 and element.tag == tag), None)
+    return next(
+        (
+            element
+            for element in found
+            if element.parent is not None
+            and element.parent.begin == parent.begin
+            and element.tag == tag
+        ),
+        None,
+    )

@@ -1,7 +1,9 @@
-"""C++ of the ROS 2 controller: the header of a chainable ros2_control controller around the C header.
+"""C++ of the ROS 2 controller: the header of a chainable ros2_control
+controller around the C header.
 
-In the text, ``@P`` stands for the package, ``@A`` for the prefix of the C header, and ``@UP`` for the package in capitals.
-Lines between ``//{ name`` and ``//}`` stand in the file only if the C header has what the name says.
+In the text, ``@P`` stands for the package, ``@A`` for the prefix of the C header, and ``@UP`` for
+the package in capitals. Lines between ``//{ name`` and ``//}`` stand in the file only if the C
+header has what the name says.
 """
 
 HEADER = """\

@@ -1,7 +1,8 @@
 """C++ of the ROS 2 controller: its functions, see `controller_header`.
 
-In the text, ``@P`` stands for the package, ``@A`` for the prefix of the C header, and ``@UP`` for the package in capitals.
-Lines between ``//{ name`` and ``//}`` stand in the file only if the C header has what the name says.
+In the text, ``@P`` stands for the package, ``@A`` for the prefix of the C header, and ``@UP`` for
+the package in capitals. Lines between ``//{ name`` and ``//}`` stand in the file only if the C
+header has what the name says.
 """
 
 SOURCE = """\

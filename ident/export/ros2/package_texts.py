@@ -1,6 +1,7 @@
 """Build files, parameters and README of the ROS 2 package of the controller.
 
-In the texts, ``@P`` stands for the package, ``@A`` for the prefix of the C header, and ``@ARM`` for the arm.
+In the texts, ``@P`` stands for the package, ``@A`` for the prefix of the C header,
+and ``@ARM`` for the arm.
 """
 
 PACKAGE = """\

@@ -1,10 +1,12 @@
 r"""Identification of an unknown tool on the last link, from the even parts of all joints together.
 
-Gravity torque is linear in the mass m of a tool and in its first moment m c. With the regressor T of the model,
+Gravity torque is linear in the mass m of a tool and in its first moment m c. With the
+regressor T of the model,
 .. math:: (\tau_+ + \tau_-) / 2 = s_j\, [\tau_g(q) + T_j(q)\, (m, m c)] + o_j
 
-for every joint j, with scale s_j and offset o_j. Four explanations of the even parts are compared by cross-validation over
-postures: offsets alone, scales, a tool, a tool and scales. A tool is claimed only if scales alone predict worse.
+for every joint j, with scale s_j and offset o_j. Four explanations of the even parts are compared
+by cross-validation over postures: offsets alone, scales, a tool, a tool and scales. A tool is
+claimed only if scales alone predict worse.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +30,10 @@ from stribeck.ident.model.mechanism import Mechanism
 
 MASS = "mass"
 TOOL_PARAMETERS = (MASS, "moment_x", "moment_y", "moment_z")
-LEAST_PLACES = 4        # least number of postures of a joint that takes part
-_SAME_PLACE = 0.05      # rad or m; nearer postures count as the same
-_UNSEEN = 1e-6          # of the greatest singular value: smaller singular values count as zero
-_TURNS = 20             # Gauss-Newton steps; the model is almost linear
+LEAST_PLACES = 4  # least number of postures of a joint that takes part
+_SAME_PLACE = 0.05  # rad or m; nearer postures count as the same
+_UNSEEN = 1e-6  # of the greatest singular value: smaller singular values count as zero
+_TURNS = 20  # Gauss-Newton steps; the model is almost linear
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,12 @@ class UnknownTool:
     Attributes
     ----------
     status : str
-        "not sought"; "none": scales alone predict as well or better, and a tool alone predicts worse; "possible": a tool
-        alone predicts as well as scales; "found": a tool is identified too roughly to be used; "used": loads include the tool.
+        "not sought"; "none": scales alone predict as well or better, and a tool alone predicts
+        worse; "possible": a tool alone predicts as well as scales; "found": a tool is identified
+        too roughly to be used; "used": loads include the tool.
     parameters : mapping of str to Parameter
-        `TOOL_PARAMETERS`: mass [kg] and first moment m c in the last link's frame [kg·m]; empty unless found.
+        `TOOL_PARAMETERS`: mass [kg] and first moment m c in the last link's frame
+        [kg·m]; empty unless found.
     """
 
     status: str = "not sought"
@@ -96,11 +100,13 @@ class ToolFit:
     unknown : UnknownTool
         The tool.
     gravity : dict of str to dict of str to Parameter
-        "scale" and "offset" of each joint if a tool is used; their intervals include the uncertainty of the tool.
+        "scale" and "offset" of each joint if a tool is used; their intervals include
+        the uncertainty of the tool.
     errors : dict of str to float
         Mean held-out error of each explanation: log(1 + sum of whitened squares) of a posture.
     missing : float
-        Negative mass that fits best instead of a tool; the model's last link is then too heavy [kg].
+        Negative mass that fits best instead of a tool; the model's last
+        link is then too heavy [kg].
     """
 
     unknown: UnknownTool = field(default_factory=UnknownTool)
@@ -110,11 +116,13 @@ class ToolFit:
 
 
 def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | None = None) -> Array:
-    """Torque of a tool on the last link per unit of `TOOL_PARAMETERS` at constant speeds, (N, n, 4) [N·m/kg and N·m/(kg·m)].
+    """Torque of a tool on the last link per unit of `TOOL_PARAMETERS` at constant speeds, (N, n,
+    4) [N·m/kg and N·m/(kg·m)].
 
-    A point mass at unit distance also has a second moment, which causes centrifugal torque. Half the difference between point
-    masses on opposite sides removes this torque.
+    A point mass at unit distance also has a second moment, which causes centrifugal torque. Half
+    the difference between point masses on opposite sides removes this torque.
     """
+
     def torque(*com: float) -> Array:
         return joint_loads(load_mechanism(arm, tool=Tool(1.0, (com[0], com[1], com[2]))), q, dq).tau
 
@@ -124,7 +132,9 @@ def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | Non
 
 
 def places(rows: pd.DataFrame, others: Array) -> Groups:
-    """Index of the posture of each point, 0, 1, 2, ...: from the plan, or from the positions `others`, shape (N, n - 1)."""
+    """Index of the posture of each point, 0, 1, 2, ...: from the plan, or from the positions
+    `others`, shape (N, n - 1).
+    """
     if rows["posture"].nunique() > 1:
         return group_index((rows["run"].astype(str) + "#" + rows["posture"].astype(str)).to_numpy())
     if not others.shape[1]:
@@ -132,7 +142,9 @@ def places(rows: pd.DataFrame, others: Array) -> Groups:
     return np.unique(np.round(others / _SAME_PLACE), axis=0, return_inverse=True)[1].ravel()
 
 
-def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array, dq: Array) -> ToolFit:
+def seek_tool(
+    arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array, dq: Array
+) -> ToolFit:
     """Search for an unknown tool in the points of an arm.
 
     Parameters
@@ -152,9 +164,19 @@ def seek_tool(arm: ArmFile, mechanism: Mechanism, points: pd.DataFrame, q: Array
     for name, rows in points.reset_index(drop=True).groupby("joint", sort=False):
         j, own = mechanism.names.index(str(name)), rows.index.to_numpy()
         even, gravity, odd = (rows[key].to_numpy(dtype=float) for key in ("even", "gravity", "odd"))
-        if np.median(odd) > 0.0:                # else the sign of the torque is wrong
-            parts.append(EvenParts(str(name), even, gravity, odd, regressor[own, j], round_trips(rows),
-                                   places(rows, np.delete(q[own], j, axis=1)), bool(mechanism.prismatic[j])))
+        if np.median(odd) > 0.0:  # else the sign of the torque is wrong
+            parts.append(
+                EvenParts(
+                    str(name),
+                    even,
+                    gravity,
+                    odd,
+                    regressor[own, j],
+                    round_trips(rows),
+                    places(rows, np.delete(q[own], j, axis=1)),
+                    bool(mechanism.prismatic[j]),
+                )
+            )
     return find_tool(parts)
 
 
@@ -170,14 +192,27 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
     nothing = basis[:, :0]
     shown, bare = data.shown(basis), data.shown(nothing)
     noise, none = data.noise(basis, shown), np.zeros_like(shown)
-    ways = {"offsets": (nothing, none), "scales": (nothing, bare), "tool": (basis, none), "tool and scales": (basis, shown)}
+    ways = {
+        "offsets": (nothing, none),
+        "scales": (nothing, bare),
+        "tool": (basis, none),
+        "tool and scales": (basis, shown),
+    }
     fits = {name: _fit(data, noise, *way) for name, way in ways.items()}
-    held = {name: fit.held_out() for name, fit in fits.items() if name != "tool and scales" or fit.determined}
+    held = {
+        name: fit.held_out()
+        for name, fit in fits.items()
+        if name != "tool and scales" or fit.determined
+    }
     errors = {name: float(error.mean()) for name, error in held.items()}
     rich = "tool and scales" if "tool and scales" in held else "tool"
     simple = "offsets" if not beats(held["scales"], held["offsets"]) else "scales"
     if not (beats(held[rich], held[simple]) or beats(held["tool"], held[simple])):
-        possible = simple == "scales" and beats(held["tool"], held["offsets"]) and not beats(held["scales"], held["tool"])
+        possible = (
+            simple == "scales"
+            and beats(held["tool"], held["offsets"])
+            and not beats(held["scales"], held["tool"])
+        )
         return ToolFit(UnknownTool("possible" if possible else "none"), {}, errors)
     best = fits["tool"] if not beats(held[rich], held["tool"]) else fits[rich]
     parameters = best.tool_parameters()
@@ -187,15 +222,25 @@ def find_tool(parts: Sequence[EvenParts]) -> ToolFit:
     if mass.value is not None and mass.value <= 0.0:
         return ToolFit(UnknownTool("none"), {}, errors, mass.value)
     used = all(parameter.verdict == "identified" for parameter in parameters.values())
-    return ToolFit(UnknownTool("used" if used else "found", parameters), fits[rich].joint_parameters() if used else {}, errors)
+    return ToolFit(
+        UnknownTool("used" if used else "found", parameters),
+        fits[rich].joint_parameters() if used else {},
+        errors,
+    )
 
 
 def _beside_scale(parameter: Parameter) -> Parameter:
-    """Return a parameter that assumes scales of 1 with verdict "weak" at best: the data cannot separate it from scales."""
+    """Return a parameter that assumes scales of 1 with verdict "weak" at best: the data
+    cannot separate it from scales.
+    """
     if parameter.value is None:
         return parameter
-    return replace(parameter, verdict="weak" if parameter.verdict == "identified" else parameter.verdict,
-                   note="only if torque constants and model masses are right: torque scales of the joints have the same effect")
+    return replace(
+        parameter,
+        verdict="weak" if parameter.verdict == "identified" else parameter.verdict,
+        note="only if torque constants and model masses are right: torque scales of the joints "
+        "have the same effect",
+    )
 
 
 @dataclass(frozen=True)
@@ -204,7 +249,7 @@ class _Stack:
 
     parts: Sequence[EvenParts]
     rows: tuple[slice, ...]
-    member: Array           # (N, joints): which joint a row belongs to
+    member: Array  # (N, joints): which joint a row belongs to
     even: Array
     gravity: Array
     tool: Array
@@ -217,13 +262,22 @@ class _Stack:
         member = np.zeros((int(ends[-1]), len(parts)))
         for k, own in enumerate(rows):
             member[own, k] = 1.0
-        place = group_index(np.concatenate([1000000 * k + part.place for k, part in enumerate(parts)]))
-        even, gravity, tool = (np.concatenate([getattr(part, key) for part in parts]) for key in ("even", "gravity", "tool"))
+        place = group_index(
+            np.concatenate([1000000 * k + part.place for k, part in enumerate(parts)])
+        )
+        even, gravity, tool = (
+            np.concatenate([getattr(part, key) for part in parts])
+            for key in ("even", "gravity", "tool")
+        )
         return cls(parts, rows, member, even, gravity, tool, place)
 
     def seen(self) -> Array:
-        """Basis of the observable tool parameters, shape (4, r): single parameters first, then combinations."""
-        centred = self.tool - self.member @ (self.member.T @ self.tool / self.member.sum(axis=0)[:, None])
+        """Basis of the observable tool parameters, shape (4, r): single parameters
+        first, then combinations.
+        """
+        centred = self.tool - self.member @ (
+            self.member.T @ self.tool / self.member.sum(axis=0)[:, None]
+        )
         _, size, axes = np.linalg.svd(centred, full_matrices=False)
         row = axes[size > _UNSEEN * max(float(size[0]), 1e-12)] if size[0] > 1e-9 else axes[:0]
         alone = np.linalg.norm(row, axis=0) > 1.0 - 1e-6
@@ -234,27 +288,42 @@ class _Stack:
 
     def whiten(self, noise: Sequence[Noise], values: Array) -> Array:
         """Return rows whitened to noise of unit variance."""
-        return np.concatenate([model.whiten(values[own], part.trip)
-                               for model, own, part in zip(noise, self.rows, self.parts, strict=True)])
+        return np.concatenate(
+            [
+                model.whiten(values[own], part.trip)
+                for model, own, part in zip(noise, self.rows, self.parts, strict=True)
+            ]
+        )
 
     def shown(self, basis: Array) -> np.ndarray:
-        """Mask of joints whose gravity torque, tool included, varies by clearly more than the residual scatters."""
+        """Mask of joints whose gravity torque, tool included, varies by clearly more
+        than the residual scatters.
+        """
         fit = _fit(self, [WHITE] * len(self.parts), basis, np.zeros(len(self.parts), dtype=bool))
-        return np.array([np.ptp(fit.rigid[own]) > SHOWS * max(float(np.std(fit.residual[own])), 1e-12) for own in self.rows])
+        return np.array(
+            [
+                np.ptp(fit.rigid[own]) > SHOWS * max(float(np.std(fit.residual[own])), 1e-12)
+                for own in self.rows
+            ]
+        )
 
     def noise(self, basis: Array, shown: np.ndarray) -> list[Noise]:
         """Noise model of each joint, from the residual of the richest explanation."""
         noise = [WHITE] * len(self.parts)
         for _ in range(3):
             residual = _fit(self, noise, basis, shown).residual
-            noise = [estimate_noise(residual[own], part.friction, part.trip, 2)
-                     for own, part in zip(self.rows, self.parts, strict=True)]
+            noise = [
+                estimate_noise(residual[own], part.friction, part.trip, 2)
+                for own, part in zip(self.rows, self.parts, strict=True)
+            ]
         return noise
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """Fit of one explanation: tool in coordinates of the basis, scales and offsets of the joints."""
+    """Fit of one explanation: tool in coordinates of the basis, scales
+    and offsets of the joints.
+    """
 
     data: _Stack
     noise: Sequence[Noise]
@@ -268,7 +337,9 @@ class _Fit:
     def residual(self) -> Array:
         """Even parts minus prediction."""
         member = self.data.member
-        return np.asarray(self.data.even - (member @ self.scale) * self.rigid - member @ self.offset)
+        return np.asarray(
+            self.data.even - (member @ self.scale) * self.rigid - member @ self.offset
+        )
 
     @property
     def rigid(self) -> Array:
@@ -279,13 +350,20 @@ class _Fit:
     def jacobian(self) -> Array:
         """Jacobian of the prediction, with columns for tool, scales and offsets."""
         member = self.data.member
-        return np.column_stack([(member @ self.scale)[:, None] * (self.data.tool @ self.basis),
-                                member[:, self.scaled] * self.rigid[:, None], member])
+        return np.column_stack(
+            [
+                (member @ self.scale)[:, None] * (self.data.tool @ self.basis),
+                member[:, self.scaled] * self.rigid[:, None],
+                member,
+            ]
+        )
 
     @property
     def white(self) -> tuple[Array, Array]:
         """Whitened Jacobian and residual."""
-        return self.data.whiten(self.noise, self.jacobian), self.data.whiten(self.noise, self.residual)
+        return self.data.whiten(self.noise, self.jacobian), self.data.whiten(
+            self.noise, self.residual
+        )
 
     @property
     def determined(self) -> bool:
@@ -310,29 +388,55 @@ class _Fit:
             unit_ = "kg" if name == MASS else "kg·m"
             own = np.flatnonzero(self.basis[k])
             if len(own) != 1 or np.count_nonzero(self.basis[:, own[0]]) != 1:
-                out[name] = Parameter(None, None, None, None, unit_, "unidentifiable", self._unseen(k))
+                out[name] = Parameter(
+                    None, None, None, None, unit_, "unidentifiable", self._unseen(k)
+                )
                 continue
             value, width = float(theta[k]), float(half[own[0]])
             low, high = value - width, value + width
-            word = verdict(value, low, high) if name == MASS else verdict(self._matters(k), -width, width)
-            note = ("only if the model's own masses are right: a common factor on all masses and all torque constants cannot be "
-                    "detected") if name == MASS else ""
+            word = (
+                verdict(value, low, high)
+                if name == MASS
+                else verdict(self._matters(k), -width, width)
+            )
+            note = (
+                (
+                    "only if the model's own masses are right: a common factor on all masses and "
+                    "all torque constants cannot be "
+                    "detected"
+                )
+                if name == MASS
+                else ""
+            )
             out[name] = Parameter(value, float(error[own[0]]), low, high, unit_, word, note)
         return out
 
     def _matters(self, k: int) -> float:
-        """Scale of a relevant first moment: its torque equals the least friction of the joints that feel it [kg·m].
+        """Scale of a relevant first moment: its torque equals the least friction of the
+        joints that feel it [kg·m].
 
         The interval is judged against this scale, because the first moment itself may be zero.
         """
-        levels = [np.median(part.friction) / np.abs(part.tool[:, k]).max() for part in self.data.parts
-                  if np.abs(part.tool[:, k]).max() > 1e-9]
+        levels = [
+            np.median(part.friction) / np.abs(part.tool[:, k]).max()
+            for part in self.data.parts
+            if np.abs(part.tool[:, k]).max() > 1e-9
+        ]
         return float(min(levels))
 
     def _unseen(self, k: int) -> str:
-        with_ = [TOOL_PARAMETERS[i] for i in np.flatnonzero(np.abs(self.basis @ self.basis[k]) > 1e-3) if i != k]
-        return (f"identified only in combination with {' and '.join(with_)}; measure other joints or more postures to separate "
-                "them" if with_ else "no measured joint feels it; measure a joint with an axis in another direction")
+        with_ = [
+            TOOL_PARAMETERS[i]
+            for i in np.flatnonzero(np.abs(self.basis @ self.basis[k]) > 1e-3)
+            if i != k
+        ]
+        return (
+            f"identified only in combination with {' and '.join(with_)}; measure other joints or "
+            "more postures to separate "
+            "them"
+            if with_
+            else "no measured joint feels it; measure a joint with an axis in another direction"
+        )
 
     def joint_parameters(self) -> dict[str, dict[str, Parameter]]:
         """Scale (if fitted) and offset of every joint."""
@@ -342,15 +446,28 @@ class _Fit:
         out = {}
         for k, part in enumerate(self.data.parts):
             found = {}
-            for name, value, column in (("scale", self.scale[k], at.get(k)), ("offset", self.offset[k], first + len(at) + k)):
+            for name, value, column in (
+                ("scale", self.scale[k], at.get(k)),
+                ("offset", self.offset[k], first + len(at) + k),
+            ):
                 if column is None:
                     continue
                 width = float(half[column])
-                word = verdict(float(value), value - width, value + width) if name == "scale" else \
-                    verdict(float(np.median(part.friction)), -width, width)
+                word = (
+                    verdict(float(value), value - width, value + width)
+                    if name == "scale"
+                    else verdict(float(np.median(part.friction)), -width, width)
+                )
                 low, high = float(value) - width, float(value) + width
-                found[name] = Parameter(float(value), float(error[column]), low, high, unit(name, part.prismatic), word,
-                                        SHARED if name == "offset" and low * high > 0.0 else "")
+                found[name] = Parameter(
+                    float(value),
+                    float(error[column]),
+                    low,
+                    high,
+                    unit(name, part.prismatic),
+                    word,
+                    SHARED if name == "offset" and low * high > 0.0 else "",
+                )
             out[part.name] = found
         return out
 
@@ -365,8 +482,16 @@ def _fit(data: _Stack, noise: Sequence[Noise], basis: Array, scaled: np.ndarray)
         size[size == 0.0] = 1.0
         step = np.linalg.lstsq(J / size, e, rcond=1e-10)[0] / size
         scale = fit.scale.copy()
-        scale[scaled] += step[r:len(step) - joints]
-        fit = _Fit(data, noise, basis, scaled, fit.tool + step[:r], scale, fit.offset + step[len(step) - joints:])
+        scale[scaled] += step[r : len(step) - joints]
+        fit = _Fit(
+            data,
+            noise,
+            basis,
+            scaled,
+            fit.tool + step[:r],
+            scale,
+            fit.offset + step[len(step) - joints :],
+        )
         if np.abs(J @ step).max() < 1e-9 * max(1.0, float(np.abs(e).max())):
             break
     return fit

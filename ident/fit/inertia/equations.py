@@ -62,19 +62,36 @@ class Equations:
     growth: Growth = ANY
 
     @classmethod
-    def of(cls, log: Log, mechanism: Mechanism, shared: Shared, joints: Sequence[str],
-           growth: Growth = ANY) -> "Equations":
+    def of(
+        cls,
+        log: Log,
+        mechanism: Mechanism,
+        shared: Shared,
+        joints: Sequence[str],
+        growth: Growth = ANY,
+    ) -> "Equations":
         """Set up the equations of those of the given joints that move."""
         motions = {}
         for name in joints:
-            with suppress(FitError):            # the fit of the joint reports this error
+            with suppress(FitError):  # the fit of the joint reports this error
                 motions[name] = reduce_motion(log, name)
-        return cls(log, mechanism, shared, motions, slopes_of(log, mechanism, shared, motions), growth)
+        return cls(
+            log, mechanism, shared, motions, slopes_of(log, mechanism, shared, motions), growth
+        )
 
     def along(self, log: Log) -> "Equations":
-        """Return the equations at the same samples and points, along the motion of another log with the same stretches."""
-        motions = {name: along(motion, log, self.mechanism.names) for name, motion in self.motions.items()}
-        return replace(self, log=log, motions=motions, torque_slopes=slopes_of(log, self.mechanism, self.shared, motions))
+        """Return the equations at the same samples and points, along the motion of another
+        log with the same stretches.
+        """
+        motions = {
+            name: along(motion, log, self.mechanism.names) for name, motion in self.motions.items()
+        }
+        return replace(
+            self,
+            log=log,
+            motions=motions,
+            torque_slopes=slopes_of(log, self.mechanism, self.shared, motions),
+        )
 
     @cached_property
     def load_slopes(self) -> LoadSlopes:
@@ -83,34 +100,53 @@ class Equations:
 
     @cached_property
     def echoes(self) -> dict[str, Array]:
-        """Changes due to position noise of slopes, model torque and the joint's acceleration, shape (R, N, k + 2).
+        """Changes due to position noise of slopes, model torque and the joint's
+        acceleration, shape (R, N, k + 2).
 
-        Noise is drawn R times. Columns of friction of passive joints are zero: this friction follows the direction of motion,
-        which noise hardly changes.
+        Noise is drawn R times. Columns of friction of passive joints are zero: this friction
+        follows the direction of motion, which noise hardly changes.
         """
         found: dict[str, list[Array]] = {name: [] for name in self.motions}
         for log in self.log.noisier:
             noisier_ = replace(self, shared=replace(self.shared, passive=None)).along(log)
             for name, motion in self.motions.items():
                 noisy = noisier_.motions[name]
-                change = motion.view(np.column_stack((noisy.rigid - motion.rigid, noisy.ddq - motion.ddq)))
+                change = motion.view(
+                    np.column_stack((noisy.rigid - motion.rigid, noisy.ddq - motion.ddq))
+                )
                 own = self.torque_slopes[name].copy()
-                own[:, self.shared.links:self.shared.modelled] = 0.0
-                known = np.insert(noisier_.torque_slopes[name], [self.shared.links] * (self.shared.modelled - self.shared.links),
-                                  0.0, axis=1)
+                own[:, self.shared.links : self.shared.modelled] = 0.0
+                known = np.insert(
+                    noisier_.torque_slopes[name],
+                    [self.shared.links] * (self.shared.modelled - self.shared.links),
+                    0.0,
+                    axis=1,
+                )
                 found[name].append(np.column_stack((known - own, change)))
         return {name: np.array(times) for name, times in found.items()}
 
     def slopes(self, name: str, friction: Friction | None) -> Array:
-        """Derivative of a joint's torque by y, including its load-dependent friction if the friction is known, shape (N, k)."""
+        """Derivative of a joint's torque by y, including its load-dependent friction if the
+        friction is known, shape (N, k).
+        """
         if friction is None or friction.load == "none" or not self.shared.modelled:
             return self.torque_slopes[name]
-        joint, motion, slopes = self.mechanism.names.index(name), self.motions[name], self.torque_slopes[name].copy()
-        slopes[:, :self.shared.modelled] += self.load_slopes.friction(motion, joint, friction)
+        joint, motion, slopes = (
+            self.mechanism.names.index(name),
+            self.motions[name],
+            self.torque_slopes[name].copy(),
+        )
+        slopes[:, : self.shared.modelled] += self.load_slopes.friction(motion, joint, friction)
         return slopes
 
-    def information(self, y: Array, frictions: Mapping[str, Friction], laws: Sequence[str] = LAWS[:1],
-                    reference: "Equations | None" = None, kept: Mapping[str, Friction] = _NONE) -> dict[str, Information]:
+    def information(
+        self,
+        y: Array,
+        frictions: Mapping[str, Friction],
+        laws: Sequence[str] = LAWS[:1],
+        reference: "Equations | None" = None,
+        kept: Mapping[str, Friction] = _NONE,
+    ) -> dict[str, Information]:
         """Return each joint's information about the unknowns, with moments at y = 0.
 
         Parameters
@@ -122,60 +158,109 @@ class Equations:
         laws : sequence of str
             Candidate friction laws, the simplest first.
         reference : Equations, optional
-            The same equations along the commanded motion. They add information by instruments, and known laws are kept.
+            The same equations along the commanded motion. They add information by
+            instruments, and known laws are kept.
         kept : mapping of str to Friction
             Friction of joints whose law, load and zero parameters are kept.
         """
         found = {}
         for name, motion in self.motions.items():
             known = frictions.get(name)
-            alone = self.shared.motors is None or not self.shared.motors.moves(self.mechanism.names.index(name))
-            own = laws if alone or not self.shared.of_links else laws[:1]      # unknown links hide the law of a motor
+            alone = self.shared.motors is None or not self.shared.motors.moves(
+                self.mechanism.names.index(name)
+            )
+            # unknown links hide the law of a motor
+            own = laws if alone or not self.shared.of_links else laws[:1]
             told = None
             if reference is not None:
                 own = own if known is None else (known.law,)
-                told = explained(reference.motions[name], reference.slopes(name, known), self.growth.constant)
-            with suppress(FitError):            # a torque that opposes the motion carries no information
-                one = informed(motion, self.slopes(name, known), own, None, self.echoes[name], self.growth, told, kept.get(name))
-                found[name] = one.from_model_at(y[:self.shared.modelled])
+                told = explained(
+                    reference.motions[name], reference.slopes(name, known), self.growth.constant
+                )
+            # a torque that opposes the motion carries no information
+            with suppress(FitError):
+                one = informed(
+                    motion,
+                    self.slopes(name, known),
+                    own,
+                    None,
+                    self.echoes[name],
+                    self.growth,
+                    told,
+                    kept.get(name),
+                )
+                found[name] = one.from_model_at(y[: self.shared.modelled])
         return found
 
     def frictions(self, found: Mapping[str, Information]) -> dict[str, Friction]:
         """Return the friction of the joints about this model, by the laws and loads of another fit.
 
-        The friction of a fit together with y belongs to other loads than those of this model. With that friction, the
-        derivative of the torque by y would be wrong. Joints of shared motors keep it, because the model holds no motors.
+        The friction of a fit together with y belongs to other loads than those of this model. With
+        that friction, the derivative of the torque by y would be wrong. Joints of shared motors
+        keep it, because the model holds no motors.
         """
         motors = self.shared.motors
         alone = {name: one.friction for name, one in found.items() if one.friction is not None}
-        return {name: friction if motors is not None and motors.moves(self.mechanism.names.index(name))
-                else friction_about(self.motions[name], friction, self.growth.constant) for name, friction in alone.items()}
+        return {
+            name: friction
+            if motors is not None and motors.moves(self.mechanism.names.index(name))
+            else friction_about(self.motions[name], friction, self.growth.constant)
+            for name, friction in alone.items()
+        }
 
-    def misfits(self, frictions: Mapping[str, Friction], laws: Sequence[str]) -> tuple[Callable[[CoupledMotors], float], int]:
-        """Return a function from motors to the misfit of their joints' torques about this model, and the number of points."""
+    def misfits(
+        self, frictions: Mapping[str, Friction], laws: Sequence[str]
+    ) -> tuple[Callable[[CoupledMotors], float], int]:
+        """Return a function from motors to the misfit of their joints' torques about this model,
+        and the number of points.
+        """
         own = self.shared.motors
         loads = {name: one.load for name, one in frictions.items()}
-        motions = {name: replace(motion, loads={key: load for key, load in motion.loads.items() if key == loads[name]})
-                   for name, motion in self.motions.items()
-                   if name in loads and own is not None and own.moves(self.mechanism.names.index(name))}
+        motions = {
+            name: replace(
+                motion,
+                loads={key: load for key, load in motion.loads.items() if key == loads[name]},
+            )
+            for name, motion in self.motions.items()
+            if name in loads and own is not None and own.moves(self.mechanism.names.index(name))
+        }
         noises: dict[str, Noise] = {}
 
         def misfit(motors: CoupledMotors) -> float:
-            slopes = slopes_of(self.log, self.mechanism, Shared(self.shared.prior, False, motors), motions)
+            slopes = slopes_of(
+                self.log, self.mechanism, Shared(self.shared.prior, False, motors), motions
+            )
             own_laws = laws[:1] if self.shared.of_links else laws
-            found = {name: informed(motion, slopes[name], own_laws, noises.get(name),
-                                    growth=replace(self.growth, load=loads[name])) for name, motion in motions.items()}
+            found = {
+                name: informed(
+                    motion,
+                    slopes[name],
+                    own_laws,
+                    noises.get(name),
+                    growth=replace(self.growth, load=loads[name]),
+                )
+                for name, motion in motions.items()
+            }
             noises.update({name: one.noise for name, one in found.items() if name not in noises})
             return sum(one.misfit for one in found.values())
 
         return misfit, sum(len(motion.points) for motion in motions.values())
 
-    def doubt(self, inertia: InertialFit, name: str, friction: FitResult | None = None) -> ModelDoubt:
-        """Return the remaining uncertainty of a joint's model torque, and of its load-dependent friction if that is given."""
+    def doubt(
+        self, inertia: InertialFit, name: str, friction: FitResult | None = None
+    ) -> ModelDoubt:
+        """Return the remaining uncertainty of a joint's model torque, and of its load-dependent
+        friction if that is given.
+        """
         motion = self.motions[name]
         known = None if friction is None else Friction(friction.law, friction.load, friction.values)
         noise = float(np.std(np.diff(motion.view(motion.tau - motion.rigid)))) / np.sqrt(2.0)
         doubt = inertia.doubt(name, self.slopes(name, known), noise)
         if not inertia.scatter.constants:
             return doubt
-        return replace(doubt, columns=np.column_stack((doubt.columns, inertia.scatter.constants * motion.view(motion.rigid))))
+        return replace(
+            doubt,
+            columns=np.column_stack(
+                (doubt.columns, inertia.scatter.constants * motion.view(motion.rigid))
+            ),
+        )

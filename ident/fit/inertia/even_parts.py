@@ -1,11 +1,14 @@
-r"""First moments of the links from round trips at constant speed, by a fit of all joints' even parts.
+r"""First moments of the links from round trips at constant speed, by a fit
+of all joints' even parts.
 
-The even part, half the sum of forward and backward torque, is rigid-body torque plus an offset. At constant speed the rigid-body
-torque consists of gravity and, if several joints move, of centrifugal torque:
+The even part, half the sum of forward and backward torque, is rigid-body torque plus an
+offset. At constant speed the rigid-body torque consists of gravity and, if several joints
+move, of centrifugal torque:
 
 .. math:: (\tau_+ + \tau_-) / 2 = Y_j(q, \dot q, 0)\, \theta + o_j
 
-Half the difference is friction. The uncertainty of a load that remains after this fit enters the interval of its coefficient.
+Half the difference is friction. The uncertainty of a load that remains after this fit enters the
+interval of its coefficient.
 """
 
 from dataclasses import dataclass
@@ -25,11 +28,13 @@ from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import torque_regressor
 
-_OPEN = 1.0             # prior standard deviation of y while the noise is estimated
-_ROUNDS = 3             # iterations of noise estimate and least squares
+_OPEN = 1.0  # prior standard deviation of y while the noise is estimated
+_ROUNDS = 3  # iterations of noise estimate and least squares
 
 
-def fit_first_moments(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism) -> InertialFit:
+def fit_first_moments(
+    points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism
+) -> InertialFit:
     """Identify the inertial parameters that the even parts determine.
 
     Parameters
@@ -47,13 +52,18 @@ def fit_first_moments(points: pd.DataFrame, q: Array, dq: Array, mechanism: Mech
         at = points.index.get_indexer(rows.index)
         Y = torque_regressor(mechanism, q[at], dq[at])[:, mechanism.names.index(str(name))]
         rows = rows.assign(gravity=rows["gravity"] + Y @ shared.prior.least)
-        information[str(name)] = _informed(rows, np.column_stack((Y @ shared.prior.directions, rows["gravity"])))
+        information[str(name)] = _informed(
+            rows, np.column_stack((Y @ shared.prior.directions, rows["gravity"]))
+        )
     return InertialFit(shared, information, *most_likely(information.values(), shared), still=True)
 
 
 def _informed(rows: pd.DataFrame, slopes: Array) -> Information:
     """Information about y from the even parts of one joint, after elimination of its offset."""
-    left, friction = (rows["even"] - rows["gravity"]).to_numpy(dtype=float), rows["odd"].to_numpy(dtype=float)
+    left, friction = (
+        (rows["even"] - rows["gravity"]).to_numpy(dtype=float),
+        rows["odd"].to_numpy(dtype=float),
+    )
     trip, noise = round_trips(rows), WHITE
     columns = np.column_stack((slopes, np.ones(len(rows)), left))
     for _ in range(_ROUNDS):
@@ -66,7 +76,8 @@ def _informed(rows: pd.DataFrame, slopes: Array) -> Information:
 
 
 def _beside_offset(rows: Array) -> tuple[Array, Array]:
-    """Sums of products of the columns among themselves and with the residual, after elimination of the offset column.
+    """Sums of products of the columns among themselves and with the residual, after
+    elimination of the offset column.
 
     The residual is the last column of `rows`, the offset the last but one.
     """
@@ -77,7 +88,8 @@ def _beside_offset(rows: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class LoadDoubts:
-    """Uncertainty of a joint's load-dependent friction that remains after the fit of the even parts.
+    """Uncertainty of a joint's load-dependent friction that remains after
+    the fit of the even parts.
 
     Attributes
     ----------
@@ -101,10 +113,17 @@ class LoadDoubts:
     dq: Array
 
     def __call__(self, friction: FitResult | None) -> ModelDoubt:
-        """Return the uncertainty; it is empty if the joint's friction is unknown or does not grow with a load."""
+        """Return the uncertainty; it is empty if the joint's friction is unknown or
+        does not grow with a load.
+        """
         if friction is None or friction.load in ("none", "components"):
             return ModelDoubt.none(len(self.points))
-        j, load = self.mechanism.names.index(self.joint), self.points[friction.load].to_numpy(dtype=float)
-        growth = Friction(friction.law, friction.load, friction.values).growth(self.points["speed"].to_numpy(dtype=float), load)
+        j, load = (
+            self.mechanism.names.index(self.joint),
+            self.points[friction.load].to_numpy(dtype=float),
+        )
+        growth = Friction(friction.law, friction.load, friction.values).growth(
+            self.points["speed"].to_numpy(dtype=float), load
+        )
         slopes = self.fit.shared.load_slopes(self.mechanism, self.q, self.dq)[friction.load][:, j]
         return self.fit.doubt("", growth[:, None] * slopes, float(np.std(friction.residual)))

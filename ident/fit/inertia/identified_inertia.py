@@ -1,4 +1,6 @@
-"""Identified inertia of the links as a calibration stores it: bodies for the model, and base parameters with intervals."""
+"""Identified inertia of the links as a calibration stores it: bodies for the model, and base
+parameters with intervals.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +18,8 @@ from stribeck.ident.model.regressor import INERTIAL, PER_LINK, inertial_paramete
 
 _UNITS = dict(zip(INERTIAL, ("kg", *("kg·m",) * 3, *("kg·m²",) * 6), strict=True))
 _NORMAL = 1.96
-_SEVERAL, _OTHER_UNIT = 3, 30.0         # fewest parameters, and least factor between model and log, that show a wrong unit
+# fewest parameters, and least factor between model and log, that show a wrong unit
+_SEVERAL, _OTHER_UNIT = 3, 30.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class IdentifiedInertia:
     links : mapping of str to LinkBody
         Links by the name of the joint that carries them, followers included.
     parameters : mapping of str to Parameter
-        Base parameters: the combinations of inertial parameters that torques determine, by name of the combination.
+        Base parameters: the combinations of inertial parameters that torques determine,
+        by name of the combination.
     """
 
     deviation: float
@@ -65,38 +69,66 @@ class IdentifiedInertia:
         return sum(one.verdict != "unidentifiable" for one in self.parameters.values())
 
     def differing(self, base: BaseParameters, stated: Mechanism) -> dict[str, float]:
-        """Return the values of a model that lie outside the interval, by name of the combination, the clearest first."""
-        values = dict(zip(base.names, (base.combination @ inertial_parameters(stated)).tolist(), strict=True))
-        apart = {name: abs(one.value - values[name]) / one.std_error for name, one in self.parameters.items()
-                 if one.value is not None and one.std_error and one.verdict != "unidentifiable"}
-        return {name: values[name] for name in sorted(apart, key=lambda name: -apart[name]) if apart[name] > _NORMAL}
+        """Return the values of a model that lie outside the interval, by name of the
+        combination, the clearest first.
+        """
+        values = dict(
+            zip(base.names, (base.combination @ inertial_parameters(stated)).tolist(), strict=True)
+        )
+        apart = {
+            name: abs(one.value - values[name]) / one.std_error
+            for name, one in self.parameters.items()
+            if one.value is not None and one.std_error and one.verdict != "unidentifiable"
+        }
+        return {
+            name: values[name]
+            for name in sorted(apart, key=lambda name: -apart[name])
+            if apart[name] > _NORMAL
+        }
 
     def other_unit(self, stated: Mapping[str, float]) -> float:
-        """Return the median ratio of stated to identified sizes, if it is far from 1 as with a wrong unit; else 0.
+        """Return the median ratio of stated to identified sizes, if it is far from 1 as
+        with a wrong unit; else 0.
 
         `stated` are values of the model by name of the combination; only identified ones count.
         """
-        ratios = [abs(value / one.value) for name, value in stated.items()
-                  if (one := self.parameters[name]).verdict == "identified" and one.value]
+        ratios = [
+            abs(value / one.value)
+            for name, value in stated.items()
+            if (one := self.parameters[name]).verdict == "identified" and one.value
+        ]
         factor = float(np.median(ratios)) if len(ratios) >= _SEVERAL else 1.0
         return factor if abs(np.log(max(factor, 1e-300))) > np.log(_OTHER_UNIT) else 0.0
 
-    def doubted(self, base: BaseParameters, mechanism: Mechanism, biased: Collection[str],
-                tested: Collection[str] = ()) -> "IdentifiedInertia":
-        """Return the inertia with lower verdicts where the closed loop biases least squares of some joints.
+    def doubted(
+        self,
+        base: BaseParameters,
+        mechanism: Mechanism,
+        biased: Collection[str],
+        tested: Collection[str] = (),
+    ) -> "IdentifiedInertia":
+        """Return the inertia with lower verdicts where the closed loop biases
+        least squares of some joints.
 
-        Combinations of links that these joints carry become "weak" at best, except those that instruments have `tested`. A drive
-        of a closed chain moves all links of the chain.
+        Combinations of links that these joints carry become "weak" at best, except those that
+        instruments have `tested`. A drive of a closed chain moves all links of the chain.
         """
         tree = mechanism.link_tree
         rows = tree.carries[[tree.names.index(name) for name in biased]]
         carried = np.any(rows if mechanism.chain is None else np.ones_like(rows), axis=0)
-        note = (f"the closed loop biases least squares for {', '.join(biased)}; the instruments are too weak to test this "
-                "parameter")
+        note = (
+            f"the closed loop biases least squares for {', '.join(biased)}; the instruments are "
+            "too weak to test this "
+            "parameter"
+        )
         parameters = dict(self.parameters)
         for name, column in zip(base.names, base.independent, strict=True):
             one = parameters[name]
-            if carried[int(column) // PER_LINK] and name not in tested and one.verdict == "identified":
+            if (
+                carried[int(column) // PER_LINK]
+                and name not in tested
+                and one.verdict == "identified"
+            ):
                 parameters[name] = replace(one, verdict="weak", note=f"{one.note}; {note}")
         return replace(self, parameters=parameters)
 
@@ -109,11 +141,18 @@ class IdentifiedInertia:
             If the identified inertia lacks a link of the model.
         """
         if missing := set(mechanism.link_tree.names) - set(self.links):
-            raise InputError(f"{mechanism.name}: the identified inertia lacks the link of joint {', '.join(sorted(missing))}")
+            raise InputError(
+                f"{mechanism.name}: the identified inertia lacks the link of joint "
+                f"{', '.join(sorted(missing))}"
+            )
         bodies = [self.links[name] for name in mechanism.link_tree.names]
         mass, com = np.array([one.mass for one in bodies]), np.array([one.com for one in bodies])
-        inertia = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] for xx, yy, zz, xy, xz, yz in
-                            (one.inertia for one in bodies)])
+        inertia = np.array(
+            [
+                [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+                for xx, yy, zz, xy, xz, yz in (one.inertia for one in bodies)
+            ]
+        )
         return with_bodies(mechanism, mass, com, inertia)
 
 
@@ -121,25 +160,38 @@ def identified(fit: InertialFit) -> IdentifiedInertia:
     """Return the identified inertia for the model that was fitted."""
     mechanism = fit.model(fit.prior.mechanism)
     tree = mechanism.link_tree
-    links = {name: LinkBody(float(tree.mass[j]), _three(tree.com[j]), _six(tree.inertia[j])) for j, name in enumerate(tree.names)}
-    return IdentifiedInertia(fit.scatter.of_masses, fit.scatter.constants, links, _combinations(fit, inertial_parameters(tree)))
+    links = {
+        name: LinkBody(float(tree.mass[j]), _three(tree.com[j]), _six(tree.inertia[j]))
+        for j, name in enumerate(tree.names)
+    }
+    return IdentifiedInertia(
+        fit.scatter.of_masses,
+        fit.scatter.constants,
+        links,
+        _combinations(fit, inertial_parameters(tree)),
+    )
 
 
 def _combinations(fit: InertialFit, theta: Array) -> dict[str, Parameter]:
     base = fit.base
     stated = base.combination @ inertial_parameters(fit.prior.mechanism)
     error = np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T))
-    spread = np.linalg.norm(base.combination @ fit.prior.directions @ fit.scatter.root(len(theta) // PER_LINK), axis=1)
+    spread = np.linalg.norm(
+        base.combination @ fit.prior.directions @ fit.scatter.root(len(theta) // PER_LINK), axis=1
+    )
     out = {}
     for k, value in enumerate((base.combination @ theta).tolist()):
         half = _NORMAL * float(error[k])
         word, note = verdict(value, value - half, value + half), f"the model states {stated[k]:.4g}"
         if not is_told(float(error[k]), float(spread[k])):
             word, note = "unidentifiable", f"{note}; the motion hardly constrains this combination"
-        elif word == "unidentifiable":              # the value is small, and its interval excludes large values
+        elif word == "unidentifiable":
+            # the value is small, and its interval excludes large values
             word = "weak"
         unit = _UNITS[INERTIAL[int(base.independent[k]) % PER_LINK]]
-        out[base.names[k]] = Parameter(value, float(error[k]), value - half, value + half, unit, word, note)
+        out[base.names[k]] = Parameter(
+            value, float(error[k]), value - half, value + half, unit, word, note
+        )
     return out
 
 

@@ -21,20 +21,27 @@ from stribeck.ident.model.base_parameters import BaseParameters, base_parameters
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK
 
-SURE = 5.0              # log likelihood ratio above which the model's masses count as wrong
-_SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)          # scatter of links that is tried
-CONSTANTS = (0.02, 0.05, 0.1, 0.2)             # scatter of torque constants that is tried
-_AS_LIKELY = 1.92       # log likelihood that a scatter may lose against the best: half of chi-squared at 95 %
-_CLEARLY = 50.0         # log likelihood that wrong torque constants must add to wrong links before they are accepted
-_AT_BOUND = 1e-9        # in units of a friction parameter: a value this close to its bound is at the bound
-_ROUNDING = 1e-13       # of the variances, added to a covariance so that its Cholesky factor exists
-_LEFT = 1.0 / 3.0       # of the links' scatter without a tool: the most that a tool may leave to explain it
-_MATTERS = 0.2          # of the noise: directions whose effect over all points is smaller are left out of the doubt
+SURE = 5.0  # log likelihood ratio above which the model's masses count as wrong
+# scatter of links that is tried
+_SHAPES, _MASSES = np.geomspace(0.003, 1.0, 16), (0.01, 0.03, 0.1, 0.2, 0.3, 0.5)
+CONSTANTS = (0.02, 0.05, 0.1, 0.2)  # scatter of torque constants that is tried
+# log likelihood that a scatter may lose against the best: half of chi-squared at 95 %
+_AS_LIKELY = 1.92
+# log likelihood that wrong torque constants must add to wrong links before they are accepted
+_CLEARLY = 50.0
+# in units of a friction parameter: a value this close to its bound is at the bound
+_AT_BOUND = 1e-9
+_ROUNDING = 1e-13  # of the variances, added to a covariance so that its Cholesky factor exists
+# of the links' scatter without a tool: the most that a tool may leave to explain it
+_LEFT = 1.0 / 3.0
+# of the noise: directions whose effect over all points is smaller are left out of the doubt
+_MATTERS = 0.2
 
 
 @dataclass(frozen=True)
 class InertialFit:
-    """Fit of the unknowns that joints share: inertia of the links, friction of shared motors and of passive joints.
+    """Fit of the unknowns that joints share: inertia of the links, friction of shared
+    motors and of passive joints.
 
     Attributes
     ----------
@@ -62,7 +69,9 @@ class InertialFit:
     @cached_property
     def y(self) -> Array:
         """The most plausible y, shape (k,)."""
-        return self.shared.most_plausible(*_summed(self.information.values(), self.scatter), self.scatter)
+        return self.shared.most_plausible(
+            *_summed(self.information.values(), self.scatter), self.scatter
+        )
 
     @property
     def prior(self) -> LinkPrior:
@@ -72,7 +81,7 @@ class InertialFit:
     @cached_property
     def change(self) -> Array:
         """Change of the inertial parameters against the model, shape (10 n,)."""
-        return np.asarray(self.prior.least + self.prior.directions @ self.y[:self.shared.links])
+        return np.asarray(self.prior.least + self.prior.directions @ self.y[: self.shared.links])
 
     @cached_property
     def covariance_of_y(self) -> Array:
@@ -82,10 +91,12 @@ class InertialFit:
     @cached_property
     def covariance(self) -> Array:
         """Covariance of the inertial parameters, shape (10 n, 10 n)."""
-        of_links = self.covariance_of_y[:self.shared.links, :self.shared.links]
+        of_links = self.covariance_of_y[: self.shared.links, : self.shared.links]
         return np.asarray(self.prior.directions @ of_links @ self.prior.directions.T)
 
-    def _spread(self, information: Iterable[Information], held: bool = False) -> tuple[Array, Array]:
+    def _spread(
+        self, information: Iterable[Information], held: bool = False
+    ) -> tuple[Array, Array]:
         """Covariance and mean of y from the information of some joints and a normal prior.
 
         `held`: friction parameters at their lower bound stay there.
@@ -106,27 +117,39 @@ class InertialFit:
     def motors(self) -> MotorFriction:
         """Identified friction of the motors that move several joints; empty if none was fitted."""
         motors, first = self.shared.motors, self.shared.modelled
-        return NO_MOTORS if motors is None else motors.found(self.y[first:], self.covariance_of_y[first:, first:],
-                                                             self.prior.mechanism.prismatic)
+        return (
+            NO_MOTORS
+            if motors is None
+            else motors.found(
+                self.y[first:], self.covariance_of_y[first:, first:], self.prior.mechanism.prismatic
+            )
+        )
 
     @cached_property
     def passive(self) -> PassiveFriction:
         """Identified friction of passive joints; empty if none was fitted."""
         passive, own = self.shared.passive, slice(self.shared.links, self.shared.modelled)
-        return NO_PASSIVE if passive is None else passive.found(self.y[own], self.covariance_of_y[own, own], self.prior.mechanism)
+        return (
+            NO_PASSIVE
+            if passive is None
+            else passive.found(self.y[own], self.covariance_of_y[own, own], self.prior.mechanism)
+        )
 
     @property
     def plain_motors(self) -> CoupledMotors:
-        """The fitted motors, with the simplest law for each motor that shows no effect of its nonlinear parameter."""
+        """The fitted motors, with the simplest law for each motor that shows no effect
+        of its nonlinear parameter.
+        """
         assert self.shared.motors is not None
-        return self.shared.motors.plain(self.y[self.shared.modelled:])
+        return self.shared.motors.plain(self.y[self.shared.modelled :])
 
     @cached_property
     def tool_mass(self) -> float:
-        """Mass of a tool on the last link that explains the apparent errors of the links [kg]; 0 if no tool does.
+        """Mass of a tool on the last link that explains the apparent errors of the
+        links [kg]; 0 if no tool does.
 
-        With the tool, the torques must be clearly more likely, and the scatter of the links must fall to a third. Closed chains
-        have no last link, so no tool is sought.
+        With the tool, the torques must be clearly more likely, and the scatter of the links must
+        fall to a third. Closed chains have no last link, so no tool is sought.
         """
         if self.prior.mechanism.chain is not None:
             return 0.0
@@ -136,8 +159,17 @@ class InertialFit:
             return 0.0
         root = np.column_stack((self.shared.root(scatter), tool))
         matrix, moment = _summed(found, scatter)
-        change = tool @ np.linalg.solve(np.eye(root.shape[1]) + root.T @ matrix @ root, root.T @ moment)[-tool.shape[1]:]
-        mass = float((self.prior.directions @ change[:self.shared.links])[PER_LINK * (self.prior.mechanism.n - 1)])
+        change = (
+            tool
+            @ np.linalg.solve(np.eye(root.shape[1]) + root.T @ matrix @ root, root.T @ moment)[
+                -tool.shape[1] :
+            ]
+        )
+        mass = float(
+            (self.prior.directions @ change[: self.shared.links])[
+                PER_LINK * (self.prior.mechanism.n - 1)
+            ]
+        )
         return max(mass, 0.0)
 
     @cached_property
@@ -146,7 +178,8 @@ class InertialFit:
         return base_parameters(self.prior.mechanism, self.still)
 
     def doubt(self, name: str, slopes: Array, noise: float) -> ModelDoubt:
-        """Return the uncertainty of a joint's torque about the identified model that prior and other joints leave.
+        """Return the uncertainty of a joint's torque about the identified model that
+        prior and other joints leave.
 
         Parameters
         ----------
@@ -155,24 +188,29 @@ class InertialFit:
         slopes : ndarray, shape (N, k)
             Derivative by y of the joint's torque, with its load-dependent friction, at its points.
         noise : float
-            Noise of the points [N·m or N]; directions with a small effect against this noise are left out.
+            Noise of the points [N·m or N]; directions with a small effect
+            against this noise are left out.
         """
         others = [found for joint, found in self.information.items() if joint != name]
         (covariance, _), (_, mean) = self._spread(others), self._spread(others, held=True)
         root = np.linalg.cholesky(covariance + _ROUNDING * np.diag(np.diag(covariance)))
-        U, size, _ = svd(slopes @ root, full_matrices=False, lapack_driver="gesvd")      # the driver gesdd may not converge
+        # the driver gesdd may not converge
+        U, size, _ = svd(slopes @ root, full_matrices=False, lapack_driver="gesvd")
         keep = size > _MATTERS * noise
         centre = slopes @ (mean - self.y) if name else np.zeros(len(slopes))
         return ModelDoubt(centre, U[:, keep] * size[keep], self.shared.of_links)
 
 
-def most_likely(information: Iterable[Information], shared: Shared,
-                constants: Sequence[float] = (0.0, *CONSTANTS)) -> tuple[Scatter, float]:
+def most_likely(
+    information: Iterable[Information],
+    shared: Shared,
+    constants: Sequence[float] = (0.0, *CONSTANTS),
+) -> tuple[Scatter, float]:
     """Return the most likely scatter, and its log likelihood ratio against no scatter.
 
-    `constants` are candidate scatters of torque constants; the first is kept unless another is far more likely. Of the scatters
-    of shape that are hardly less likely than the best, the greatest is returned: a log too noisy to show shapes does not prove
-    them right.
+    `constants` are candidate scatters of torque constants; the first is kept unless another is far
+    more likely. Of the scatters of shape that are hardly less likely than the best, the greatest is
+    returned: a log too noisy to show shapes does not prove them right.
     """
     found = list(information)
     if not shared.of_links:
@@ -182,18 +220,28 @@ def most_likely(information: Iterable[Information], shared: Shared,
     scatter, evidence = best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
     as_likely = (replace(scatter, shape=shape) for shape in _SHAPES if shape >= scatter.shape)
     right = likelihood(found, shared, Scatter(0.0, 0.0))
-    return [one for one in as_likely if likelihood(found, shared, one) - right > evidence - _AS_LIKELY][-1], evidence
+    return [
+        one for one in as_likely if likelihood(found, shared, one) - right > evidence - _AS_LIKELY
+    ][-1], evidence
 
 
-def _likeliest(found: Sequence[Information], shared: Shared, constants: float,
-               more: Array | None = None) -> tuple[Scatter, float]:
-    """Return the most likely scatter for a given scatter of torque constants, and its log likelihood ratio against no scatter."""
+def _likeliest(
+    found: Sequence[Information], shared: Shared, constants: float, more: Array | None = None
+) -> tuple[Scatter, float]:
+    """Return the most likely scatter for a given scatter of torque constants, and its log
+    likelihood ratio against no scatter.
+    """
     tried = [Scatter(shape, mass, constants) for shape, mass in product(_SHAPES, _MASSES)]
     right = likelihood(found, shared, Scatter(0.0, 0.0))
-    return max(((scatter, likelihood(found, shared, scatter, more) - right) for scatter in tried), key=lambda pair: pair[1])
+    return max(
+        ((scatter, likelihood(found, shared, scatter, more) - right) for scatter in tried),
+        key=lambda pair: pair[1],
+    )
 
 
-def likelihood(information: Iterable[Information], shared: Shared, scatter: Scatter, more: Array | None = None) -> float:
+def likelihood(
+    information: Iterable[Information], shared: Shared, scatter: Scatter, more: Array | None = None
+) -> float:
     """Log marginal likelihood of a scatter, relative to y = 0, for a prior that is nearly normal.
 
     `more` : additional columns along which y may change.
@@ -203,12 +251,17 @@ def likelihood(information: Iterable[Information], shared: Shared, scatter: Scat
     root = shared.root(scatter) if more is None else np.column_stack((shared.root(scatter), more))
     values, vectors = np.linalg.eigh(root.T @ matrix @ root)
     values, along = np.maximum(values, 0.0), vectors.T @ (root.T @ moment)
-    return (sum(one.of_y(scatter.constants)[2] for one in found)
-            + 0.5 * float(np.sum(along**2 / (1.0 + values)) - np.sum(np.log1p(values))))
+    return sum(one.of_y(scatter.constants)[2] for one in found) + 0.5 * float(
+        np.sum(along**2 / (1.0 + values)) - np.sum(np.log1p(values))
+    )
 
 
-def _summed(information: Iterable[Information], scatter: Scatter, size: int = 0) -> tuple[Array, Array]:
-    """Sum of information matrices and moments over y, with torque constants eliminated; zeros without any joint."""
+def _summed(
+    information: Iterable[Information], scatter: Scatter, size: int = 0
+) -> tuple[Array, Array]:
+    """Sum of information matrices and moments over y, with torque constants
+    eliminated; zeros without any joint.
+    """
     parts = [one.of_y(scatter.constants) for one in information]
     if not parts:
         return np.zeros((size, size)), np.zeros(size)

@@ -1,4 +1,6 @@
-"""The equation of motion of one joint in the unknowns that joints share, with its own friction eliminated."""
+"""The equation of motion of one joint in the unknowns that joints share, with
+its own friction eliminated.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,16 +25,21 @@ from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.model.mechanism import Mechanism
 
-LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")       # candidate friction laws while inertia is fitted
-_LOADS = ("torque", "bending", "normal")        # candidate loads that friction may grow with
-_EVERY, _MOST = 0.4, 6000       # step in periods of the bandwidth, and maximum number, of samples with derivatives of loads
-_BLOCK = 8192           # samples whose regressor is held in memory together
-_STEP = 1e-3            # step of y, and of a load as a part of its maximum, for finite differences
-_UNSEEN = 1e-9          # of the greatest column or of the torque: smaller directions and loads count as zero
-_FEW = 12               # unknowns y up to which law and y are searched together
-ACCELERATION = "inertia"        # parameter whose column is the joint's own acceleration
-_NOTHING = 1e-4         # of the torque: prior standard deviation of a friction parameter that stays zero
-_OPEN = 0.3             # wide prior standard deviation of y while a joint's friction is fitted: the model is nearly right
+# candidate friction laws while inertia is fitted
+LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")
+_LOADS = ("torque", "bending", "normal")  # candidate loads that friction may grow with
+# step in periods of the bandwidth, and maximum number, of samples with derivatives of loads
+_EVERY, _MOST = 0.4, 6000
+_BLOCK = 8192  # samples whose regressor is held in memory together
+_STEP = 1e-3  # step of y, and of a load as a part of its maximum, for finite differences
+# of the greatest column or of the torque: smaller directions and loads count as zero
+_UNSEEN = 1e-9
+_FEW = 12  # unknowns y up to which law and y are searched together
+ACCELERATION = "inertia"  # parameter whose column is the joint's own acceleration
+# of the torque: prior standard deviation of a friction parameter that stays zero
+_NOTHING = 1e-4
+# wide prior standard deviation of y while a joint's friction is fitted: the model is nearly right
+_OPEN = 0.3
 
 
 @dataclass(frozen=True)
@@ -46,30 +53,45 @@ class Friction:
     @property
     def form(self) -> tuple[str, str, frozenset[str]]:
         """Law, load, and the parameters that are zero."""
-        return self.law, self.load, frozenset(name for name, value in self.values.items() if value == 0.0)
+        return (
+            self.law,
+            self.load,
+            frozenset(name for name, value in self.values.items() if value == 0.0),
+        )
 
     def with_zeros(self, other: "Friction | None") -> "Friction":
-        """Return the friction; parameters that are zero in another friction of the same law and load are zero, too."""
+        """Return the friction; parameters that are zero in another friction of the same
+        law and load are zero, too.
+        """
         if other is None or other.form[:2] != self.form[:2]:
             return self
-        return replace(self, values={name: 0.0 if name in other.form[2] else value for name, value in self.values.items()})
+        return replace(
+            self,
+            values={
+                name: 0.0 if name in other.form[2] else value for name, value in self.values.items()
+            },
+        )
 
     def growth(self, speed: Array, load: Array) -> Array:
         """Derivative of friction by the load, shape (N,)."""
         step = _STEP * max(float(load.max()), 1e-12)
         law = law_named(self.law)
         values = {name: self.values[name] for name in law.parameters(True)}
-        return np.asarray((law.torque(speed, values, load + step) - law.torque(speed, values, load)) / step)
+        return np.asarray(
+            (law.torque(speed, values, load + step) - law.torque(speed, values, load)) / step
+        )
 
 
 @dataclass(frozen=True)
 class Information:
-    """Information about y from one joint's torque, after elimination of its friction and nuisance parameters.
+    """Information about y from one joint's torque, after elimination of its
+    friction and nuisance parameters.
 
     Attributes
     ----------
     matrix : ndarray, shape (k + 1, k + 1)
-        Minus the second derivative of the log likelihood by y and by the relative error of the joint's torque constant (last).
+        Minus the second derivative of the log likelihood by y and by the relative error of the
+        joint's torque constant (last).
     moment : ndarray, shape (k + 1,)
         First derivative of the log likelihood at y = 0.
     friction : Friction, optional
@@ -99,29 +121,42 @@ class Information:
     def of_y(self, constants: float) -> tuple[Array, Array, float]:
         """Matrix, moment and log likelihood ratio over y, with the torque constant eliminated.
 
-        `constants` is the prior standard deviation of its relative error. The ratio compares this prior with a right constant, at
-        y = 0.
+        `constants` is the prior standard deviation of its relative error. The ratio compares this
+        prior with a right constant, at y = 0.
         """
         if constants == 0.0:
             return self.matrix[:-1, :-1], self.moment[:-1], 0.0
         cross, own = self.matrix[:-1, -1], self.matrix[-1, -1] + constants**-2.0
-        return (self.matrix[:-1, :-1] - np.outer(cross, cross) / own, self.moment[:-1] - cross * self.moment[-1] / own,
-                0.5 * float(self.moment[-1] ** 2 / own - np.log(own * constants**2)))
+        return (
+            self.matrix[:-1, :-1] - np.outer(cross, cross) / own,
+            self.moment[:-1] - cross * self.moment[-1] / own,
+            0.5 * float(self.moment[-1] ** 2 / own - np.log(own * constants**2)),
+        )
 
     def left_by_constant(self, constants: float) -> Array:
-        """Matrix that eliminates the torque constant from the instruments' information, shape (k, k + 1)."""
+        """Matrix that eliminates the torque constant from the instruments'
+        information, shape (k, k + 1).
+        """
         assert self.instruments is not None
         matrix = self.instruments.matrix
-        taken = matrix[:-1, -1] / (matrix[-1, -1] + constants**-2.0) if constants else np.zeros(len(matrix) - 1)
+        taken = (
+            matrix[:-1, -1] / (matrix[-1, -1] + constants**-2.0)
+            if constants
+            else np.zeros(len(matrix) - 1)
+        )
         return np.column_stack((np.eye(len(matrix) - 1), -taken))
 
     def from_model_at(self, y: Array) -> "Information":
-        """Return the information with moments at y = 0, if it was computed about a model whose first unknowns are y."""
+        """Return the information with moments at y = 0, if it was computed about a model
+        whose first unknowns are y.
+        """
         k = len(y)
         moved = replace(self, moment=self.moment + self.matrix[:, :k] @ y)
         if (told := self.instruments) is None:
             return moved
-        return replace(moved, instruments=replace(told, moment=told.moment + told.matrix[:, :k] @ y))
+        return replace(
+            moved, instruments=replace(told, moment=told.moment + told.matrix[:, :k] @ y)
+        )
 
     @property
     def by_instruments(self) -> "Information":
@@ -156,34 +191,51 @@ class Explained:
         """Return the columns for friction of a given form: its zero parameters stay zero."""
         law, load, zero = form
         zero -= set(held_at_zero(replace(self.base, load=self.loads.get(load)), law_named(law)))
-        size, most = float(np.abs(self.base.tau).max()), float(np.abs(self.loads[load]).max()) if load in self.loads else 1.0
-        least = {name: _NOTHING * size / (most if name.endswith("_coefficient") else 1.0) for name in zero}
+        size, most = (
+            float(np.abs(self.base.tau).max()),
+            float(np.abs(self.loads[load]).max()) if load in self.loads else 1.0,
+        )
+        least = {
+            name: _NOTHING * size / (most if name.endswith("_coefficient") else 1.0)
+            for name in zero
+        }
         return replace(self, base=replace(self.base, prior={**self.base.prior, **least}))
 
     def along_with(self, load: str, seen: Iterable[int]) -> FitPoints:
         """Points with one load, and with the columns of the unknowns `seen` as nuisance columns."""
         columns = self.columns(seen)
-        return replace(self.base, load=self.loads.get(load), nuisance={**self.base.nuisance, **columns},
-                       prior={**self.base.prior, **dict.fromkeys(columns, _OPEN)}).condensed()
+        return replace(
+            self.base,
+            load=self.loads.get(load),
+            nuisance={**self.base.nuisance, **columns},
+            prior={**self.base.prior, **dict.fromkeys(columns, _OPEN)},
+        ).condensed()
 
 
-def slopes_of(log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[str, Motion]) -> dict[str, Array]:
+def slopes_of(
+    log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[str, Motion]
+) -> dict[str, Array]:
     """Derivative of each joint's torque by y at its points, shape (N, k)."""
     seen = {name: motion.seen.tocsc() for name, motion in motions.items()}
     out = {name: np.zeros((len(motion.points), shared.count)) for name, motion in motions.items()}
-    first = {name: np.cumsum([0, *(rows.stop - rows.start for _, rows in motion.cuts)]) for name, motion in motions.items()}
+    first = {
+        name: np.cumsum([0, *(rows.stop - rows.start for _, rows in motion.cuts)])
+        for name, motion in motions.items()
+    }
     for k, part in enumerate(log.stretches):
         for start in range(0, len(part.t), _BLOCK):
             stop = min(start + _BLOCK, len(part.t))
             q, dq, ddq = (values[start:stop] for values in part.links)
-            slopes = shared.slopes(mechanism, q, dq, ddq, (part.dq[start:stop], part.ddq[start:stop]))
+            slopes = shared.slopes(
+                mechanism, q, dq, ddq, (part.dq[start:stop], part.ddq[start:stop])
+            )
             for name, motion in motions.items():
                 j = mechanism.names.index(name)
                 for begin, (stretch, rows) in zip(first[name], motion.cuts, strict=False):
                     low, high = max(start, rows.start), min(stop, rows.stop)
                     if stretch == k and low < high:
                         own = slice(begin + low - rows.start, begin + high - rows.start)
-                        out[name] += seen[name][:, own] @ slopes[low - start:high - start, j]
+                        out[name] += seen[name][:, own] @ slopes[low - start : high - start, j]
     return out
 
 
@@ -208,37 +260,71 @@ class LoadSlopes:
     @classmethod
     def of(cls, log: Log, mechanism: Mechanism, shared: Shared) -> "LoadSlopes":
         """Compute the derivatives by finite differences about a model."""
-        step = max(1, round(_EVERY / (log.bandwidth * log.dt)), sum(len(part.t) for part in log.stretches) // _MOST)
-        parts = [[values[::step] for values in of_all] for of_all in zip(*(part.links for part in log.stretches), strict=True)]
+        step = max(
+            1,
+            round(_EVERY / (log.bandwidth * log.dt)),
+            sum(len(part.t) for part in log.stretches) // _MOST,
+        )
+        parts = [
+            [values[::step] for values in of_all]
+            for of_all in zip(*(part.links for part in log.stretches), strict=True)
+        ]
         slopes = shared.load_slopes(mechanism, *map(np.concatenate, parts))
         return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
 
     def friction(self, motion: Motion, joint: int, friction: Friction) -> Array:
-        """Derivative of a joint's friction by y through the load that it grows with, at its points, shape (N, k)."""
-        sample = np.concatenate([np.arange(rows.start, rows.stop) for _, rows in motion.cuts])[motion.points]
-        stretch = np.repeat([k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts])[motion.points]
+        """Derivative of a joint's friction by y through the load that it grows with, at
+        its points, shape (N, k).
+        """
+        sample = np.concatenate([np.arange(rows.start, rows.stop) for _, rows in motion.cuts])[
+            motion.points
+        ]
+        stretch = np.repeat(
+            [k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts]
+        )[motion.points]
         growth = motion.view(friction.growth(motion.speed, motion.loads[friction.load]))
-        return np.asarray(growth[:, None] * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint])
+        return np.asarray(
+            growth[:, None]
+            * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint]
+        )
 
 
 def explained(motion: Motion, slopes: Array, constant: bool = True) -> Explained:
-    """Return the regression columns of a joint's torque along a motion, the column of its torque constant last.
+    """Return the regression columns of a joint's torque along a motion, the column of
+    its torque constant last.
 
     `constant`: whether levels of friction that grow with a load have a constant part, too.
-    Nuisance columns for friction that differs between directions or varies with position keep these effects out of inertia.
+    Nuisance columns for friction that differs between directions or varies with position keep
+    these effects out of inertia.
     """
     base = motion_data(motion, "model", ModelDoubt.none(len(slopes)))
     beside = [np.abs(motion.dq)]
     if not motion.prismatic:
-        beside += [np.sign(motion.dq) * wave(turns * motion.q) for wave, turns in product((np.sin, np.cos), (1, 2))]
-    base = replace(base, constant=constant, nuisance={**base.nuisance, **{f"beside_{k}": motion.view(values)
-                                                                          for k, values in enumerate(beside)}})
+        beside += [
+            np.sign(motion.dq) * wave(turns * motion.q)
+            for wave, turns in product((np.sin, np.cos), (1, 2))
+        ]
+    base = replace(
+        base,
+        constant=constant,
+        nuisance={
+            **base.nuisance,
+            **{f"beside_{k}": motion.view(values) for k, values in enumerate(beside)},
+        },
+    )
     return Explained(base, motion.loads, np.column_stack((slopes, motion.view(motion.rigid))))
 
 
-def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | None = None,
-             echoes: Array | None = None, growth: Growth = ANY, reference: Explained | None = None,
-             kept: Friction | None = None) -> Information:
+def informed(
+    motion: Motion,
+    slopes: Array,
+    laws: Sequence[str],
+    noise: Noise | None = None,
+    echoes: Array | None = None,
+    growth: Growth = ANY,
+    reference: Explained | None = None,
+    kept: Friction | None = None,
+) -> Information:
     """Return the information about y from a joint's general motion, about the model of that motion.
 
     Parameters
@@ -252,7 +338,8 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
     noise : Noise, optional
         Noise model that weights the misfit; default: the estimated one.
     echoes : ndarray, shape (R, N, k + 2), optional
-        Changes of slopes, model torque and the joint's acceleration by position noise, for each of R draws.
+        Changes of slopes, model torque and the joint's acceleration by position
+        noise, for each of R draws.
     growth : Growth
         How friction grows with a load.
     reference : Explained, optional
@@ -271,10 +358,16 @@ def informed(motion: Motion, slopes: Array, laws: Sequence[str], noise: Noise | 
 
 
 def friction_about(motion: Motion, like: Friction, constant: bool = True) -> Friction:
-    """Fit the friction of a joint alone, with the model of its motion as it is, by the law and the load of another fit."""
+    """Fit the friction of a joint alone, with the model of its motion as it is, by the law
+    and the load of another fit.
+    """
     own = explained(motion, np.zeros((len(motion.points), 0)), constant)
     load, best = _best(own, (like.load,), (), (like.law,), None)
-    return Friction(like.law, load, {name: best.values[name] for name in best.whole.law.parameters(load != "none")})
+    return Friction(
+        like.law,
+        load,
+        {name: best.values[name] for name in best.whole.law.parameters(load != "none")},
+    )
 
 
 def laws_meanwhile(law: str) -> tuple[str, ...]:
@@ -285,8 +378,15 @@ def laws_meanwhile(law: str) -> tuple[str, ...]:
     return LAWS if law == "auto" or len(law_named(law).nonlinear) > 1 else (law,)
 
 
-def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes: Array | None = None,
-         load: str = "auto", reference: Explained | None = None, kept: Friction | None = None) -> Information:
+def told(
+    own: Explained,
+    laws: Sequence[str],
+    noise: Noise | None = None,
+    echoes: Array | None = None,
+    load: str = "auto",
+    reference: Explained | None = None,
+    kept: Friction | None = None,
+) -> Information:
     """Return the information about y from the points of a joint, with its friction eliminated.
 
     Parameters
@@ -309,26 +409,50 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
     if kept is not None:
         own, laws, load = own.without(kept.form), (kept.law,), kept.load
     base, slopes = own.base, own.slopes
-    seen = np.flatnonzero(np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300))
+    seen = np.flatnonzero(
+        np.abs(slopes).max(axis=0) > _UNSEEN * max(float(np.abs(slopes).max()), 1e-300)
+    )
     columns = own.columns(seen)
-    offered = [name for name, values in own.loads.items()
-               if name in _LOADS and np.isfinite(values).all() and np.abs(values).max() > _UNSEEN * np.abs(base.tau).max()]
-    load, best = _best(own, [load] if load in (*offered, "none") else offered or ["none"], seen, laws, noise)
+    offered = [
+        name
+        for name, values in own.loads.items()
+        if name in _LOADS
+        and np.isfinite(values).all()
+        and np.abs(values).max() > _UNSEEN * np.abs(base.tau).max()
+    ]
+    load, best = _best(
+        own, [load] if load in (*offered, "none") else offered or ["none"], seen, laws, noise
+    )
     points, law, names = best.whole.data, best.whole.law, tuple(best.values)
     at = [names.index(name) for name in columns]
-    beside = [k for k, name in enumerate(names) if name not in columns and (name in law.nonlinear or name in points.nuisance
-                                                                            or best.values[name] > 0.0)]
+    beside = [
+        k
+        for k, name in enumerate(names)
+        if name not in columns
+        and (name in law.nonlinear or name in points.nuisance or best.values[name] > 0.0)
+    ]
     sums = residual_sums(points, law, best.noise, best.values)
-    known = sums[points.groups:][np.array([name not in columns for name in points.prior])].sum(axis=0)
-    total = sums[:points.groups].sum(axis=0) + known
+    known = sums[points.groups :][np.array([name not in columns for name in points.prior])].sum(
+        axis=0
+    )
+    total = sums[: points.groups].sum(axis=0) + known
     plain = without(total[:-1, :-1], at, beside)
     matrix, moment = _seen_by(plain, total)
     linear = [k for k in beside if names[k] in law.parameters(True)]
-    wider = float(np.median(spread(best.whole, best.noise, best.values, linear).wider)) ** 2 if linear else 1.0
-    next_ = following([rows[:, -1] for rows in rows_in_passes(points, law, best.noise, best.values)])
-    wider = max(wider, (1.0 + next_) / (1.0 - next_))           # inertial torque is slow: residuals' autocorrelation counts
+    wider = (
+        float(np.median(spread(best.whole, best.noise, best.values, linear).wider)) ** 2
+        if linear
+        else 1.0
+    )
+    next_ = following(
+        [rows[:, -1] for rows in rows_in_passes(points, law, best.noise, best.values)]
+    )
+    # inertial torque is slow: residuals' autocorrelation counts
+    wider = max(wider, (1.0 + next_) / (1.0 - next_))
     found = np.array([best.values[name] for name in columns])
-    friction = Friction(law.name, load, {name: best.values[name] for name in law.parameters(load != "none")})
+    friction = Friction(
+        law.name, load, {name: best.values[name] for name in law.parameters(load != "none")}
+    )
     grid = {name: np.array([best.values[name]]) for name in law.nonlinear}
     misfit = float(Moments.of(points, law, grid).solve(noise or best.noise).misfit[0])
     moment = moment + matrix @ found
@@ -344,18 +468,32 @@ def told(own: Explained, laws: Sequence[str], noise: Noise | None = None, echoes
         matrix, moment = compensated(matrix, matrix - left, of_left + left @ found)
     every, size = np.zeros((len(seen), slopes.shape[1])), wider
     every[np.arange(len(seen)), seen] = 1.0
-    out = Information(every.T @ matrix @ every / size, moment @ every / size, friction, best.noise, misfit)
+    out = Information(
+        every.T @ matrix @ every / size, moment @ every / size, friction, best.noise, misfit
+    )
     if reference is None:
         return out
     Z = jacobian(reference.along_with(load, seen), law, best.values)
     one = instrumented(points, law, best.noise, best.values, Z, known, at, beside)
-    return replace(out, instruments=Instrumented(
-        every.T @ one.matrix @ every / size, one.moment @ every / size, one.scores @ every / size,
-        sums[:points.groups, :-1, -1] @ plain @ every / size, every.T @ one.left @ every / size))
+    return replace(
+        out,
+        instruments=Instrumented(
+            every.T @ one.matrix @ every / size,
+            one.moment @ every / size,
+            one.scores @ every / size,
+            sums[: points.groups, :-1, -1] @ plain @ every / size,
+            every.T @ one.left @ every / size,
+        ),
+    )
 
 
-def _best(own: Explained, loads: Sequence[str], seen: Collection[int], laws: Sequence[str],
-          noise: Noise | None) -> tuple[str, Best]:
+def _best(
+    own: Explained,
+    loads: Sequence[str],
+    seen: Collection[int],
+    laws: Sequence[str],
+    noise: Noise | None,
+) -> tuple[str, Best]:
     """Fit friction and y together, and choose load and law."""
     wholes, columns = {load: own.along_with(load, seen) for load in loads}, own.columns(seen)
     if len(columns) <= _FEW:
@@ -363,28 +501,51 @@ def _best(own: Explained, loads: Sequence[str], seen: Collection[int], laws: Seq
     load, first = _likeliest(wholes, laws[:1], noise)
     if len(laws) == 1:
         return load, first
-    left = own.base.tau - sum((first.values[name] * column for name, column in columns.items()), np.zeros(len(own.base.tau)))
-    whole, friction_alone = wholes[load], replace(own.base, load=own.loads.get(load), tau=left).condensed()
+    left = own.base.tau - sum(
+        (first.values[name] * column for name, column in columns.items()),
+        np.zeros(len(own.base.tau)),
+    )
+    whole, friction_alone = (
+        wholes[load],
+        replace(own.base, load=own.loads.get(load), tau=left).condensed(),
+    )
     _, chosen = _likeliest({load: friction_alone}, laws, noise)
     if not chosen.whole.law.nonlinear:
         return load, first
     at = {name: chosen.values[name] for name in chosen.whole.law.nonlinear}
-    found = Moments.of(whole, chosen.whole.law, {name: np.array([value]) for name, value in at.items()})
+    found = Moments.of(
+        whole, chosen.whole.law, {name: np.array([value]) for name, value in at.items()}
+    )
     values = (*found.solve(chosen.noise).beta[0].tolist(), *at.values())
-    return load, Best(found, chosen.noise, dict(zip(parameter_names(whole, chosen.whole.law), values, strict=True)))
+    return load, Best(
+        found,
+        chosen.noise,
+        dict(zip(parameter_names(whole, chosen.whole.law), values, strict=True)),
+    )
 
 
-def _likeliest(points: Mapping[str, FitPoints], laws: Sequence[str], noise: Noise | None) -> tuple[str, Best]:
-    """Return the best load and law by the Bayesian information criterion (Schwarz); `points` by load.
+def _likeliest(
+    points: Mapping[str, FitPoints], laws: Sequence[str], noise: Noise | None
+) -> tuple[str, Best]:
+    """Return the best load and law by the Bayesian information criterion
+    (Schwarz); `points` by load.
 
     With one law, the load with the smallest residuals is the best.
     """
-    fits = [(load, best_of(searched(own, law_named(law)))) for load, own in points.items()
-            for law in laws if law == laws[0] or supports(own, law_named(law))]
-    weights = noise or min((fit for _, fit in fits), key=lambda fit: fit.rmse).noise        # misfits of a wrong law are no noise
+    fits = [
+        (load, best_of(searched(own, law_named(law))))
+        for load, own in points.items()
+        for law in laws
+        if law == laws[0] or supports(own, law_named(law))
+    ]
+    # misfits of a wrong law are no noise
+    weights = noise or min((fit for _, fit in fits), key=lambda fit: fit.rmse).noise
 
     def criterion(fit: Best) -> float:
-        own, at = fit.whole.data, {name: np.array([fit.values[name]]) for name in fit.whole.law.nonlinear}
+        own, at = (
+            fit.whole.data,
+            {name: np.array([fit.values[name]]) for name in fit.whole.law.nonlinear},
+        )
         misfit = float(Moments.of(own, fit.whole.law, at).solve(weights).misfit[0])
         return misfit + len(fit.values) * float(np.log(len(own.tau)))
 
@@ -392,5 +553,7 @@ def _likeliest(points: Mapping[str, FitPoints], laws: Sequence[str], noise: Nois
 
 
 def _seen_by(left: Array, total: Array) -> tuple[Array, Array]:
-    """Sums of products of combinations `left` of the columns, among themselves and with the residual (last in `total`)."""
+    """Sums of products of combinations `left` of the columns, among themselves and with the
+    residual (last in `total`).
+    """
     return left.T @ total[:-1, :-1] @ left, left.T @ total[:-1, -1]

@@ -1,22 +1,26 @@
-r"""Prior distribution of the links' inertia about a model, which excludes physically impossible bodies.
+r"""Prior distribution of the links' inertia about a model, which excludes
+physically impossible bodies.
 
-The pseudo-inertia P of a link, the 4 x 4 matrix of its mass, first and second moments, is positive definite for every possible
-body. With the model's :math:`P_0 = C C^T`, any other pseudo-inertia is :math:`C (1 + Y) C^T` with a symmetric Y, and
+The pseudo-inertia P of a link, the 4 x 4 matrix of its mass, first and second moments, is positive
+definite for every possible body. With the model's :math:`P_0 = C C^T`, any other pseudo-inertia is
+:math:`C (1 + Y) C^T` with a symmetric Y, and
 
 .. math:: d = \mathrm{tr}\, Y - \log\det(1 + Y)
 
-is its distance from the model. The distance is 1/2 |Y|^2 near the model, infinite at the limit of possible bodies, and the same
-in all frames and units. The most common error of a model is the total mass of a link with right proportions. The model therefore
-stands for :math:`c P_0` with any c near 1:
+is its distance from the model. The distance is 1/2 |Y|^2 near the model, infinite at the limit of
+possible bodies, and the same in all frames and units. The most common error of a model is the total
+mass of a link with right proportions. The model therefore stands for :math:`c P_0` with any c near
+1:
 
 .. math:: d = \min_c\ \mathrm{tr}(1 + Y) / c - \log\det(1 + Y) + 4 \log c - 4 + s^2 (\log c)^2 / 2 k^2
 
-The prior exp(-d / s^2) then has a relative standard deviation of about s for shapes and of about k for masses.
+The prior exp(-d / s^2) then has a relative standard deviation of about s for shapes
+and of about k for masses.
 
 References
 ----------
-Lee, Wensing and Park, IEEE Trans. Robotics 36 (2020) 126 (entropic divergence); Wensing, Kim and Slotine, IEEE Robotics and
-Automation Letters 3 (2018) 60 (pseudo-inertia).
+Lee, Wensing and Park, IEEE Trans. Robotics 36 (2020) 126 (entropic divergence); Wensing, Kim and
+Slotine, IEEE Robotics and Automation Letters 3 (2018) 60 (pseudo-inertia).
 """
 
 from dataclasses import dataclass
@@ -29,27 +33,45 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, inertial_parameters, of_bodies
 
-_LIGHTEST = 1e-3        # of the arm's mass: least mass of a link in the prior
-_SMALLEST = 5e-3        # least extension of a link in the prior: root of second moment about the centre of mass over mass [m]
-_THINNEST = 1e-6        # of the model's pseudo-inertia in any direction: smaller bodies may become impossible by rounding
-_ROUNDING = 1e-9        # of a parameter: smaller differences are rounding
+_LIGHTEST = 1e-3  # of the arm's mass: least mass of a link in the prior
+# least extension of a link in the prior: root of second moment about the
+# centre of mass over mass [m]
+_SMALLEST = 5e-3
+# of the model's pseudo-inertia in any direction: smaller bodies may become impossible by rounding
+_THINNEST = 1e-6
+_ROUNDING = 1e-9  # of a parameter: smaller differences are rounding
 _UPPER = np.triu_indices(3)
-_BASIS = np.array([np.where(np.eye(4)[i][:, None] * np.eye(4)[k] + np.eye(4)[k][:, None] * np.eye(4)[i] > 0.0,
-                            1.0 if i == k else np.sqrt(0.5), 0.0) for i in range(4) for k in range(i, 4)])
-_TURNS, _HALVINGS, _FINE = 100, 40, 1e-10       # Newton steps, halvings of one step, and relative gain that ends the search
-_STEPS = 8              # Newton steps for log c
-_NEWS = 0.7             # posterior over prior standard deviation above which the data count as uninformative
-_FLAT = 1e-14           # least curvature over the greatest curvature
+_BASIS = np.array(
+    [
+        np.where(
+            np.eye(4)[i][:, None] * np.eye(4)[k] + np.eye(4)[k][:, None] * np.eye(4)[i] > 0.0,
+            1.0 if i == k else np.sqrt(0.5),
+            0.0,
+        )
+        for i in range(4)
+        for k in range(i, 4)
+    ]
+)
+# Newton steps, halvings of one step, and relative gain that ends the search
+_TURNS, _HALVINGS, _FINE = 100, 40, 1e-10
+_STEPS = 8  # Newton steps for log c
+# posterior over prior standard deviation above which the data count as uninformative
+_NEWS = 0.7
+_FLAT = 1e-14  # least curvature over the greatest curvature
 
 
 def is_told(error: float, prior: float) -> bool:
-    """Return True if data determine a parameter or combination: its standard error is clearly below the prior's."""
+    """Return True if data determine a parameter or combination: its standard error is
+    clearly below the prior's.
+    """
     return error <= _NEWS * prior
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """Typical relative errors of the model: of shapes (s above), of masses alone (k), and of torque constants."""
+    """Typical relative errors of the model: of shapes (s above), of masses alone
+    (k), and of torque constants.
+    """
 
     shape: float
     mass: float
@@ -62,9 +84,12 @@ class Scatter:
 
     def root(self, links: int) -> Array:
         """Square root of the covariance of y near the model, shape (10 n, 10 n)."""
-        whole = np.einsum("kaa->k", _BASIS) / 2.0               # unit direction: mass changes, proportions stay
+        # unit direction: mass changes, proportions stay
+        whole = np.einsum("kaa->k", _BASIS) / 2.0
         more = np.hypot(self.shape, 2.0 * self.mass) - self.shape
-        return np.asarray(np.kron(np.eye(links), self.shape * np.eye(PER_LINK) + more * np.outer(whole, whole)))
+        return np.asarray(
+            np.kron(np.eye(links), self.shape * np.eye(PER_LINK) + more * np.outer(whole, whole))
+        )
 
 
 @dataclass(frozen=True)
@@ -88,7 +113,8 @@ class LinkPrior:
         for theta in inertial_parameters(tree).reshape(-1, PER_LINK):
             mass = max(float(theta[0]), least)
             com = theta[1:4] / theta[0] if theta[0] > 0.0 else np.zeros(3)
-            second = _pseudo(theta)[:3, :3] - theta[0] * np.outer(com, com)        # about the centre of mass
+            # about the centre of mass
+            second = _pseudo(theta)[:3, :3] - theta[0] * np.outer(com, com)
             values, vectors = np.linalg.eigh(second)
             second = (vectors * np.maximum(values, mass * _SMALLEST**2)) @ vectors.T
             P = np.empty((4, 4))
@@ -99,18 +125,26 @@ class LinkPrior:
 
     @cached_property
     def middle(self) -> Array:
-        """Parameters at y = 0, shape (10 n,): the model's; links without mass or extension get the least values."""
+        """Parameters at y = 0, shape (10 n,): the model's; links without mass or
+        extension get the least values.
+        """
         return np.concatenate([_parameters(C @ C.T) for C in self._roots])
 
     @cached_property
     def directions(self) -> Array:
-        """Change of the parameters per unit of y, shape (10 n, 10 n); zero for links that are no physical bodies."""
-        steps = block_diag(*(np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots))
+        """Change of the parameters per unit of y, shape (10 n, 10 n); zero for links
+        that are no physical bodies.
+        """
+        steps = block_diag(
+            *(np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots)
+        )
         return np.asarray(steps * of_bodies(self.mechanism))
 
     @cached_property
     def least(self) -> Array:
-        """Parameters at y = 0 beyond those of the model, shape (10 n,); zero unless links have no mass or no extension."""
+        """Parameters at y = 0 beyond those of the model, shape (10 n,); zero unless links
+        have no mass or no extension.
+        """
         more = (self.middle - inertial_parameters(self.mechanism)) * of_bodies(self.mechanism)
         return np.asarray(np.where(np.abs(more) > _ROUNDING * np.abs(self.middle), more, 0.0))
 
@@ -140,8 +174,11 @@ class LinkPrior:
             slope, curvature = self._slope(y, scatter)
             gradient, hessian = information @ y - moment + slope, information + curvature
             scale = 1.0 / np.sqrt(np.abs(np.diag(hessian)) + 1e-300)
-            values, vectors = np.linalg.eigh(hessian * np.outer(scale, scale))          # d is not convex far from the model
-            step = -scale * (vectors @ ((vectors.T @ (scale * gradient)) / np.maximum(np.abs(values), _FLAT)))
+            # d is not convex far from the model
+            values, vectors = np.linalg.eigh(hessian * np.outer(scale, scale))
+            step = -scale * (
+                vectors @ ((vectors.T @ (scale * gradient)) / np.maximum(np.abs(values), _FLAT))
+            )
             for halving in range(_HALVINGS):
                 there = y + 0.5**halving * step
                 if (found := objective(there)) <= least:
@@ -161,7 +198,12 @@ class LinkPrior:
             if values.min() <= _THINNEST:
                 return np.inf
             log = _heavier(float(values.sum()), loose)
-            total += float(values.sum() * np.exp(-log) - np.log(values).sum()) + 4.0 * log - 4.0 + 0.5 * loose * log**2
+            total += (
+                float(values.sum() * np.exp(-log) - np.log(values).sum())
+                + 4.0 * log
+                - 4.0
+                + 0.5 * loose * log**2
+            )
         return total / scatter.shape**2
 
     def _slope(self, y: Array, scatter: Scatter) -> tuple[Array, Array]:
@@ -173,9 +215,13 @@ class LinkPrior:
             lighter = np.exp(-_heavier(whole, loose))
             slopes.append(lighter * trace - np.einsum("kab,ab->k", _BASIS, inverse))
             turned = inverse @ _BASIS
-            curvatures.append(np.einsum("kab,lba->kl", turned, turned)
-                              - lighter**2 / (whole * lighter + loose) * np.outer(trace, trace))
-        return np.concatenate(slopes) / scatter.shape**2, np.asarray(block_diag(*curvatures)) / scatter.shape**2
+            curvatures.append(
+                np.einsum("kab,lba->kl", turned, turned)
+                - lighter**2 / (whole * lighter + loose) * np.outer(trace, trace)
+            )
+        return np.concatenate(slopes) / scatter.shape**2, np.asarray(
+            block_diag(*curvatures)
+        ) / scatter.shape**2
 
 
 def _heavier(trace: float, loose: float) -> float:

@@ -1,7 +1,9 @@
-r"""Friction that joints share, identified from the odd parts of round trips of all these joints together.
+r"""Friction that joints share, identified from the odd parts of round trips of
+all these joints together.
 
-The odd part, half the difference of forward and backward torque, is friction. It is the sum of the joint's own friction, of
-friction of shared motors by their transmission ratio, and of friction of a closed chain's passive joints by virtual work:
+The odd part, half the difference of forward and backward torque, is friction. It is the sum of the
+joint's own friction, of friction of shared motors by their transmission ratio, and of friction of a
+closed chain's passive joints by virtual work:
 
 .. math:: (\tau_+ - \tau_-) / 2 = f_j(\dot q_j) + \sum_k R_{kj} f_k(\dot\varphi_k) + \sum_p D_{pj} f_p(\dot q_p, N_p)
 
@@ -20,7 +22,14 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import LAWS as MOTOR_LAWS
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import LAWS, Explained, Friction, Information, laws_meanwhile, told
+from stribeck.ident.fit.inertia.joint_equation import (
+    LAWS,
+    Explained,
+    Friction,
+    Information,
+    laws_meanwhile,
+    told,
+)
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
@@ -33,9 +42,9 @@ from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Mechanism
 
-_FEW = 200              # points that set the unit of an unknown
+_FEW = 200  # points that set the unit of an unknown
 _UNKNOWN: Mapping[str, Friction] = {}
-_ROUNDS = 4             # iterations of least squares, each linearised about the last estimate
+_ROUNDS = 4  # iterations of least squares, each linearised about the last estimate
 
 
 @dataclass(frozen=True)
@@ -56,69 +65,121 @@ class OddParts:
     q: Mapping[str, Array]
     dq: Mapping[str, Array]
     mechanism: Mechanism
-    _of_passive: dict[tuple[str, tuple[tuple[str, str], ...]], Array] = field(default_factory=dict, repr=False, compare=False)
+    _of_passive: dict[tuple[str, tuple[tuple[str, str], ...]], Array] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, points: pd.DataFrame, q: Array, dq: Array, mechanism: Mechanism) -> "OddParts":
-        """Select the odd parts from all joints' points; `q` and `dq` are the joints' motion at the points, shape (N, n)."""
+        """Select the odd parts from all joints' points; `q` and `dq` are the joints' motion at
+        the points, shape (N, n).
+        """
         coupled = mechanism.transmission
-        found = {str(name): rows for name, rows in points.groupby("joint", sort=False)
-                 if mechanism.chain is not None or (coupled is not None and coupled.motors_of(mechanism.names.index(str(name))))}
+        found = {
+            str(name): rows
+            for name, rows in points.groupby("joint", sort=False)
+            if mechanism.chain is not None
+            or (coupled is not None and coupled.motors_of(mechanism.names.index(str(name))))
+        }
         at = {name: points.index.get_indexer(rows.index) for name, rows in found.items()}
-        return cls(found, {name: q[rows] for name, rows in at.items()}, {name: dq[rows] for name, rows in at.items()}, mechanism)
+        return cls(
+            found,
+            {name: q[rows] for name, rows in at.items()},
+            {name: dq[rows] for name, rows in at.items()},
+            mechanism,
+        )
 
     @property
     def motors(self) -> CoupledMotors | None:
-        """Motors whose friction the odd parts separate from the friction of their joints; None without such a motor."""
+        """Motors whose friction the odd parts separate from the friction of their joints;
+        None without such a motor.
+        """
         if not self.points:
             return None
         dq = np.concatenate(list(self.dq.values()))
         odd = np.zeros_like(dq)
         for j, name in enumerate(self.mechanism.names):
-            odd[:, j] = np.sqrt(np.mean(self.points[name]["odd"] ** 2)) if name in self.points else 0.0
-        return CoupledMotors.told_by(self.mechanism.transmission, list(self.points), dq, np.zeros_like(dq), odd)
+            odd[:, j] = (
+                np.sqrt(np.mean(self.points[name]["odd"] ** 2)) if name in self.points else 0.0
+            )
+        return CoupledMotors.told_by(
+            self.mechanism.transmission, list(self.points), dq, np.zeros_like(dq), odd
+        )
 
     @property
     def passive(self) -> UnknownPassive | None:
         """Passive joints whose friction is unknown; None without such joints."""
         if not self.points:
             return None
-        q, dq, odd = (np.concatenate(list(values.values())) for values in (self.q, self.dq, {
-            name: np.tile(rows["odd"].to_numpy(dtype=float)[:, None], self.mechanism.n) for name, rows in self.points.items()}))
+        q, dq, odd = (
+            np.concatenate(list(values.values()))
+            for values in (
+                self.q,
+                self.dq,
+                {
+                    name: np.tile(rows["odd"].to_numpy(dtype=float)[:, None], self.mechanism.n)
+                    for name, rows in self.points.items()
+                },
+            )
+        )
         every = max(1, len(q) // _FEW)
         return UnknownPassive.of_chain(self.mechanism, q[::every], dq[::every], odd[::every])
 
     def slopes(self, name: str, shared: Shared, friction: Friction | None = None) -> Array:
         """Derivative of a joint's odd part by the unknowns, shape (N, p).
 
-        With the `friction` of the joint, the derivative includes this friction's growth with the load, which passive joints
-        change.
+        With the `friction` of the joint, the derivative includes this friction's growth with the
+        load, which passive joints change.
         """
         q, dq, j = self.q[name], self.dq[name], self.mechanism.names.index(name)
         if shared.passive is None:
             assert shared.motors is not None
             return shared.motors.slopes(dq, np.zeros_like(dq))[:, j]
-        if (key := (name, shared.passive.names)) not in self._of_passive:       # the same for any friction of the joint
-            self._of_passive[key] = shared.passive.slopes(lambda one: _odd_torque(one, q, dq)[:, j], self.mechanism)
+        # the same for any friction of the joint
+        if (key := (name, shared.passive.names)) not in self._of_passive:
+            self._of_passive[key] = shared.passive.slopes(
+                lambda one: _odd_torque(one, q, dq)[:, j], self.mechanism
+            )
         slopes = self._of_passive[key]
         if friction is None or friction.load == "none":
             return slopes
-        speed, load = (self.points[name][key].to_numpy(dtype=float) for key in ("speed", friction.load))
-        of_load = sum(shared.load_slopes(self.mechanism, q, sign * dq)[friction.load][:, j] for sign in (1.0, -1.0)) / 2.0
+        speed, load = (
+            self.points[name][key].to_numpy(dtype=float) for key in ("speed", friction.load)
+        )
+        of_load = (
+            sum(
+                shared.load_slopes(self.mechanism, q, sign * dq)[friction.load][:, j]
+                for sign in (1.0, -1.0)
+            )
+            / 2.0
+        )
         return np.asarray(slopes + friction.growth(speed, load)[:, None] * of_load)
 
-    def information(self, shared: Shared, noises: Mapping[str, Noise], laws: Sequence[str] = LAWS, growth: Growth = ANY,
-                    frictions: Mapping[str, Friction] = _UNKNOWN) -> dict[str, Information]:
+    def information(
+        self,
+        shared: Shared,
+        noises: Mapping[str, Noise],
+        laws: Sequence[str] = LAWS,
+        growth: Growth = ANY,
+        frictions: Mapping[str, Friction] = _UNKNOWN,
+    ) -> dict[str, Information]:
         """Return each joint's information about the unknowns, without errors of torque constants.
 
-        `noises` weight the misfits of the joints for which they are given; `frictions` is the known friction of joints.
+        `noises` weight the misfits of the joints for which they are given; `frictions` is the
+        known friction of joints.
         """
         found = {}
         for name, rows in self.points.items():
             loads = {key: rows[key].to_numpy(dtype=float) for key in LOADS}
-            slopes = np.column_stack((self.slopes(name, shared, frictions.get(name)), np.zeros(len(rows))))
-            found[name] = told(Explained(replace(self._data(name), constant=growth.constant), loads, slopes), laws,
-                               noises.get(name), load=growth.load)
+            slopes = np.column_stack(
+                (self.slopes(name, shared, frictions.get(name)), np.zeros(len(rows)))
+            )
+            found[name] = told(
+                Explained(replace(self._data(name), constant=growth.constant), loads, slopes),
+                laws,
+                noises.get(name),
+                load=growth.load,
+            )
         return found
 
     def shared(self, motors: CoupledMotors) -> Shared:
@@ -141,20 +202,31 @@ class OddParts:
         group = round_trips(rows)
         time = rows.groupby(group)["t"].mean().to_numpy()
         run = pd.Series(pd.factorize(rows["run"])[0]).groupby(group).first().to_numpy()
-        return FitPoints(rows["speed"].to_numpy(dtype=float), rows["odd"].to_numpy(dtype=float), None, group, {}, {},
-                         bool(self.mechanism.prismatic[self.mechanism.names.index(name)]), time=time, run=run,
-                         count=worth(rows["std"].to_numpy(dtype=float), group))
+        return FitPoints(
+            rows["speed"].to_numpy(dtype=float),
+            rows["odd"].to_numpy(dtype=float),
+            None,
+            group,
+            {},
+            {},
+            bool(self.mechanism.prismatic[self.mechanism.names.index(name)]),
+            time=time,
+            run=run,
+            count=worth(rows["std"].to_numpy(dtype=float), group),
+        )
 
 
 def fit_motor_friction(odd: OddParts, law: str = "auto") -> InertialFit | None:
-    """Identify the friction of motors that move several joints; None if round trips do not separate it from joint friction.
+    """Identify the friction of motors that move several joints; None if round trips do not
+    separate it from joint friction.
 
     Parameters
     ----------
     odd : OddParts
         Odd parts of the joints.
     law : str
-        Requested friction law or "auto"; motors use the requested law if it is one of their candidates.
+        Requested friction law or "auto"; motors use the requested law if it
+        is one of their candidates.
     """
     motors = odd.motors
     if motors is None:
@@ -164,7 +236,9 @@ def fit_motor_friction(odd: OddParts, law: str = "auto") -> InertialFit | None:
     def misfit(tried: CoupledMotors) -> float:
         return sum(one.misfit for one in odd.information(odd.shared(tried), noises).values())
 
-    motors = motors.likeliest(MOTOR_LAWS if law not in MOTOR_LAWS else (law,), misfit, sum(map(len, odd.points.values())))
+    motors = motors.likeliest(
+        MOTOR_LAWS if law not in MOTOR_LAWS else (law,), misfit, sum(map(len, odd.points.values()))
+    )
     found = _settled(odd, motors)
     plain = found.plain_motors
     return found if plain.laws == motors.laws else _settled(odd, plain)
@@ -179,13 +253,16 @@ def _settled(odd: OddParts, motors: CoupledMotors) -> InertialFit:
     return found
 
 
-def fit_passive_friction(odd: OddParts, law: str = "auto", growth: Growth = ANY) -> InertialFit | None:
+def fit_passive_friction(
+    odd: OddParts, law: str = "auto", growth: Growth = ANY
+) -> InertialFit | None:
     """Identify the unknown friction of a closed chain's passive joints; None without such joints.
 
     Parameters
     ----------
     odd : OddParts
-        Odd parts of the drives, reduced by the friction of passive joints that the model already holds.
+        Odd parts of the drives, reduced by the friction of passive joints
+        that the model already holds.
     law : str
         Requested law of the drives' friction, or "auto".
     growth : Growth
@@ -199,7 +276,10 @@ def fit_passive_friction(odd: OddParts, law: str = "auto", growth: Growth = ANY)
     y, found = passive.of(odd.mechanism), odd.information(shared, {}, laws, growth)
     frictions = {name: one.friction for name, one in found.items() if one.friction is not None}
     found = odd.information(shared, {}, laws, growth, frictions)
-    about = {name: replace(one, moment=one.moment + one.matrix[:, :len(y)] @ y) for name, one in found.items()}
+    about = {
+        name: replace(one, moment=one.moment + one.matrix[:, : len(y)] @ y)
+        for name, one in found.items()
+    }
     return InertialFit(shared, about, Scatter(0.0, 0.0), 0.0)
 
 

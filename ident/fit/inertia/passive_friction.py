@@ -1,4 +1,6 @@
-"""Identified or stated friction of the passive joints (joints without a drive) of a closed chain."""
+"""Identified or stated friction of the passive joints (joints without a
+drive) of a closed chain.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -31,7 +33,10 @@ class RubbingJoints:
     @property
     def values(self) -> dict[str, float]:
         """Values of the friction parameters."""
-        return {**self.friction, **{key: float(one.value or 0.0) for key, one in self.parameters.items()}}
+        return {
+            **self.friction,
+            **{key: float(one.value or 0.0) for key, one in self.parameters.items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -41,18 +46,29 @@ class PassiveFriction:
     classes: Mapping[str, RubbingJoints] = field(default_factory=dict)
 
     def of(self, mechanism: Mechanism) -> Mechanism:
-        """Return the mechanism with this friction, so that torques and loads of its driven joints include it."""
+        """Return the mechanism with this friction, so that torques and loads of its
+        driven joints include it.
+        """
         if mechanism.chain is None or not self.classes:
             return mechanism
-        classes = [PassiveJoints(name, one.joints, one.load, one.values, not one.parameters)
-                   for name, one in self.classes.items()]
+        classes = [
+            PassiveJoints(name, one.joints, one.load, one.values, not one.parameters)
+            for name, one in self.classes.items()
+        ]
         return replace(mechanism, chain=mechanism.chain.with_classes(classes))
 
 
 def stated_friction(mechanism: Mechanism) -> PassiveFriction:
     """Return the friction of passive joints that the arm file states."""
-    return PassiveFriction({} if mechanism.chain is None else {
-        one.name: RubbingJoints(one.joints, one.load, {}, one.values) for one in mechanism.chain.classes if one.stated})
+    return PassiveFriction(
+        {}
+        if mechanism.chain is None
+        else {
+            one.name: RubbingJoints(one.joints, one.load, {}, one.values)
+            for one in mechanism.chain.classes
+            if one.stated
+        }
+    )
 
 
 NO_PASSIVE = PassiveFriction()

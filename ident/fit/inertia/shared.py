@@ -1,4 +1,5 @@
-"""Unknowns that torques of several joints share: inertia of links, and friction of shared motors and of passive joints.
+"""Unknowns that torques of several joints share: inertia of links, and friction of shared
+motors and of passive joints.
 
 A shared motor moves several joints. A passive joint is a joint of a closed chain without a drive.
 """
@@ -19,8 +20,9 @@ from stribeck.ident.model.loads import LOADS, JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, changed, inertial_parameters, torque_regressor
 
-_STEP = 1e-3            # step of y for finite differences
-_TOOL_PART, _TOOL_ARM = 0.1, 0.2        # typical mass of a tool as a part of the arm's mass, and its extension [m]
+_STEP = 1e-3  # step of y for finite differences
+# typical mass of a tool as a part of the arm's mass, and its extension [m]
+_TOOL_PART, _TOOL_ARM = 0.1, 0.2
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,22 @@ class Shared:
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """Lower and upper bounds of the unknowns after those of the links: friction is not negative."""
-        own = [] if self.passive is None else [(np.zeros(self.passive.count), np.full(self.passive.count, np.inf))]
+        """Lower and upper bounds of the unknowns after those of the links:
+        friction is not negative.
+        """
+        own = (
+            []
+            if self.passive is None
+            else [(np.zeros(self.passive.count), np.full(self.passive.count, np.inf))]
+        )
         own += [] if self.motors is None else [self.motors.bounds]
         least, most = zip(*own, strict=True)
         return np.concatenate(least), np.concatenate(most)
 
     @property
     def asked(self) -> tuple[tuple[str, ...], Array, Array]:
-        """Base parameters of links and linear parameters of motors that the test by instruments covers.
+        """Base parameters of links and linear parameters of motors that the
+        test by instruments covers.
 
         Names, values of the model, shape (m,), and rows over y, shape (m, k).
         """
@@ -78,7 +87,11 @@ class Shared:
             base = base_parameters(self.prior.mechanism)
             names += base.names
             stated.append(base.combination @ inertial_parameters(self.prior.mechanism))
-            rows.append(np.pad(base.combination @ self.prior.directions, ((0, 0), (0, self.count - self.links))))
+            rows.append(
+                np.pad(
+                    base.combination @ self.prior.directions, ((0, 0), (0, self.count - self.links))
+                )
+            )
         if self.motors is not None:
             own, over = self.motors.linear
             names += own
@@ -87,58 +100,96 @@ class Shared:
         return tuple(names), np.concatenate(stated), np.vstack(rows)
 
     def model(self, mechanism: Mechanism, y: Array) -> Mechanism:
-        """Return a mechanism of the same links and joints (its tool may differ) with the values y."""
+        """Return a mechanism of the same links and joints (its tool may
+        differ) with the values y.
+        """
         if self.of_links:
-            mechanism = changed(mechanism, self.prior.least + self.prior.directions @ y[:self.links])
-        return mechanism if self.passive is None else self.passive.at(mechanism, y[self.links:self.modelled])
+            mechanism = changed(
+                mechanism, self.prior.least + self.prior.directions @ y[: self.links]
+            )
+        return (
+            mechanism
+            if self.passive is None
+            else self.passive.at(mechanism, y[self.links : self.modelled])
+        )
 
-    def slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array, drives: tuple[Array, Array]) -> Array:
+    def slopes(
+        self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array, drives: tuple[Array, Array]
+    ) -> Array:
         """Derivative of each joint's torque by y, shape (N, n, k).
 
-        `q`, `dq`, `ddq` is the motion of the links, `drives` velocity and acceleration of the drives, shape (N, n) each.
+        `q`, `dq`, `ddq` is the motion of the links, `drives` velocity and acceleration of the
+        drives, shape (N, n) each.
         """
         parts = [np.zeros((len(q), mechanism.n, 0))]
         if self.of_links:
             parts.append(torque_regressor(mechanism, q, dq, ddq) @ self.prior.directions)
         if self.passive is not None:
-            parts.append(self.passive.slopes(lambda one: inverse_dynamics(one, q, dq, ddq), mechanism))
+            parts.append(
+                self.passive.slopes(lambda one: inverse_dynamics(one, q, dq, ddq), mechanism)
+            )
         if self.motors is not None:
             parts.append(self.motors.slopes(*drives))
         return np.concatenate(parts, axis=2)
 
-    def load_slopes(self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None) -> dict[str, Array]:
-        """Derivatives of all joints' loads by the unknowns that a model holds, by finite differences; shape (N, n, k) each."""
+    def load_slopes(
+        self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None
+    ) -> dict[str, Array]:
+        """Derivatives of all joints' loads by the unknowns that a model holds, by finite
+        differences; shape (N, n, k) each.
+        """
         slopes = {load: np.zeros((len(q), mechanism.n, self.modelled)) for load in LOADS}
         for k, direction in enumerate(self.prior.directions.T if self.of_links else ()):
             if direction.any():
-                up, down = (joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq) for sign in (1.0, -1.0))
+                up, down = (
+                    joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq)
+                    for sign in (1.0, -1.0)
+                )
                 for load, slope in slopes.items():
                     slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
-        for slope in slopes.values():           # loads are nan where a link has mass outside the plane of a planar closed chain
+        # loads are nan where a link has mass outside the plane of a planar closed chain
+        for slope in slopes.values():
             np.nan_to_num(slope, copy=False)
         if self.passive is not None:
-            of_loads = self.passive.slopes(lambda one: _all_loads(joint_loads(one, q, dq, ddq)), mechanism)
+            of_loads = self.passive.slopes(
+                lambda one: _all_loads(joint_loads(one, q, dq, ddq)), mechanism
+            )
             for load, found in zip(LOADS, of_loads, strict=True):
-                slopes[load][:, :, self.links:] = found
+                slopes[load][:, :, self.links :] = found
         return slopes
 
     def at(self, y: Array) -> "Shared":
         """Return the unknowns with the motors linearised about y, shape (k,)."""
-        return self if self.motors is None else replace(self, motors=self.motors.at(y[self.modelled:]))
+        return (
+            self
+            if self.motors is None
+            else replace(self, motors=self.motors.at(y[self.modelled :]))
+        )
 
     def root(self, scatter: Scatter) -> Array:
-        """Square root of the prior covariance of y near the model, shape (k, k); the prior of friction is wide."""
-        return np.asarray(block_diag(scatter.root(self.links // PER_LINK), np.eye(self.count - self.links)))
+        """Square root of the prior covariance of y near the model, shape (k, k); the
+        prior of friction is wide.
+        """
+        return np.asarray(
+            block_diag(scatter.root(self.links // PER_LINK), np.eye(self.count - self.links))
+        )
 
     @property
     def tool(self) -> Array:
-        """Change of y by an unknown tool on the last link of a tree, per prior standard deviation of the tool, shape (k, 10)."""
+        """Change of y by an unknown tool on the last link of a tree, per prior standard deviation
+        of the tool, shape (k, 10).
+        """
         tree = self.prior.mechanism.link_tree
         about = np.repeat((1.0, _TOOL_ARM, _TOOL_ARM**2), (1, 3, 6))
         last = PER_LINK * (self.prior.mechanism.n - 1) + np.arange(PER_LINK)
         theta = np.zeros((self.links, PER_LINK))
         theta[last, np.arange(PER_LINK)] = _TOOL_PART * tree.mass.sum() * about
-        return np.vstack((np.linalg.solve(self.prior.directions, theta), np.zeros((self.count - self.links, PER_LINK))))
+        return np.vstack(
+            (
+                np.linalg.solve(self.prior.directions, theta),
+                np.zeros((self.count - self.links, PER_LINK)),
+            )
+        )
 
     def most_plausible(self, information: Array, moment: Array, scatter: Scatter) -> Array:
         """Return the y with the greatest posterior probability, shape (k,).
@@ -157,15 +208,22 @@ class Shared:
             y[own] = self.prior.most_plausible(*self.of_links_alone(information, moment), scatter)
         if self.count > self.links:
             root = np.linalg.cholesky(information[other, other] + np.eye(self.count - self.links))
-            y[other] = lsq_linear(root.T, np.linalg.solve(root, moment[other] - information[other, own] @ y[own]),
-                                  self.bounds).x
+            y[other] = lsq_linear(
+                root.T,
+                np.linalg.solve(root, moment[other] - information[other, own] @ y[own]),
+                self.bounds,
+            ).x
         return y
 
     def of_links_alone(self, information: Array, moment: Array) -> tuple[Array, Array]:
         """Information and moment of the links' unknowns, with the other unknowns eliminated."""
         own, other = slice(0, self.links), slice(self.links, None)
-        cross = information[own, other] @ np.linalg.inv(information[other, other] + np.eye(self.count - self.links))
-        return information[own, own] - cross @ information[other, own], moment[own] - cross @ moment[other]
+        cross = information[own, other] @ np.linalg.inv(
+            information[other, other] + np.eye(self.count - self.links)
+        )
+        return information[own, own] - cross @ information[other, own], moment[
+            own
+        ] - cross @ moment[other]
 
 
 def _all_loads(found: JointLoads) -> Array:

@@ -1,9 +1,11 @@
-r"""Gravity check: torque scale and offset of each joint, from the even part of round trips and the model's gravity.
+r"""Gravity check: torque scale and offset of each joint, from the even part of round
+trips and the model's gravity.
 
 .. math:: (\tau_+ + \tau_-) / 2 = s\, \tau_g(q) + o
 
-The scale s is the product of torque constant, model masses and gear efficiency. The offset o includes half of a constant
-difference between the directions; see `directions` for other differences.
+The scale s is the product of torque constant, model masses and gear efficiency. The
+offset o includes half of a constant difference between the directions; see
+`directions` for other differences.
 """
 
 from collections.abc import Mapping
@@ -19,18 +21,33 @@ from stribeck.ident.fit.noise import WHITE, Noise, estimate_noise
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 
-SHOWS = 3.0             # the spread of gravity must exceed the scatter of the even part by this factor
-TELLS = 0.2             # widest interval of a scale that is used
-_SHIFTED = 0.02         # rad; smaller shifts of the zero do not matter,
-_LINEAR = 0.5           # rad; for larger shifts the linear approximation of gravity is wrong
-_MUCH = 0.1             # factor on the difference of gravity and even part, because a shift increases this difference
-_ASTRAY = 0.2           # largest scatter of even parts about gravity, as a part of friction, if the model's gravity is right
-ASTRAY = "torque does not follow the model's gravity"       # first words of the note that rejects such a scale
-SHARED = "half of a constant friction difference between the directions has the same effect as a torque offset"
+# the spread of gravity must exceed the scatter of the even part by this factor
+SHOWS = 3.0
+TELLS = 0.2  # widest interval of a scale that is used
+_SHIFTED = 0.02  # rad; smaller shifts of the zero do not matter,
+_LINEAR = 0.5  # rad; for larger shifts the linear approximation of gravity is wrong
+# factor on the difference of gravity and even part, because a shift increases this difference
+_MUCH = 0.1
+# largest scatter of even parts about gravity, as a part of friction, if the
+# model's gravity is right
+_ASTRAY = 0.2
+# first words of the note that rejects such a scale
+ASTRAY = "torque does not follow the model's gravity"
+SHARED = (
+    "half of a constant friction difference between the directions has the same effect as a "
+    "torque offset"
+)
 
 
-def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, prismatic: bool = False,
-                differences: Mapping[str, Array] | None = None, scaled: bool = True) -> dict[str, Parameter]:
+def fit_gravity(
+    even: Array,
+    gravity: Array,
+    friction: Array,
+    group: Groups,
+    prismatic: bool = False,
+    differences: Mapping[str, Array] | None = None,
+    scaled: bool = True,
+) -> dict[str, Parameter]:
     """Scale and offset of one joint's torque against gravity.
 
     Parameters
@@ -49,7 +66,8 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
     Returns
     -------
     dict of str to Parameter
-        "scale", "offset" and the differences; the scale is `unidentifiable` if gravity hardly varies.
+        "scale", "offset" and the differences; the scale is `unidentifiable`
+        if gravity hardly varies.
     """
     differences = differences or {}
     shows = scaled and shows_scale(even, gravity)
@@ -70,22 +88,34 @@ def fit_gravity(even: Array, gravity: Array, friction: Array, group: Groups, pri
         note = note if word == "identified" else more(relative, int(group.max()) + 1)
         if name == "scale" and 2.0 * half[k] > TELLS and astray(even, gravity, friction):
             note = ASTRAY
-        found[name] = Parameter(value, float(error[k]), low, high, unit(name, prismatic), word, note)
+        found[name] = Parameter(
+            value, float(error[k]), low, high, unit(name, prismatic), word, note
+        )
     if not scaled:
-        note = "assumed to be 1: a friction difference between driving and back-driving has the same effect as a scale"
+        note = (
+            "assumed to be 1: a friction difference between driving and back-driving has the same "
+            "effect as a scale"
+        )
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     elif not shows:
         spread = float(np.ptp(gravity))
         tau = unit("offset", prismatic)
-        note = (f"{ASTRAY}, which varies by {spread:.2g} {tau}" if astray(even, gravity, friction)
-                else f"the gravity torque of this joint varies by only {spread:.2g} {tau}" if spread > 1e-3
-                else "the gravity torque of this joint does not vary with its position")
+        note = (
+            f"{ASTRAY}, which varies by {spread:.2g} {tau}"
+            if astray(even, gravity, friction)
+            else f"the gravity torque of this joint varies by only {spread:.2g} {tau}"
+            if spread > 1e-3
+            else "the gravity torque of this joint does not vary with its position"
+        )
         found = {"scale": Parameter(None, None, None, None, "1", "unidentifiable", note), **found}
     return found
 
 
-def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group: Groups) -> tuple[float, float] | None:
-    """Return the shift of positions with which the model's gravity fits the even part best, and its half width.
+def zero_shift(
+    even: Array, gravity: Array, slope: Array, friction: Array, group: Groups
+) -> tuple[float, float] | None:
+    """Return the shift of positions with which the model's gravity fits the even part
+    best, and its half width.
 
     Parameters
     ----------
@@ -97,7 +127,8 @@ def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group
     Returns
     -------
     tuple of float, or None
-        [rad], to be added to the positions; None if no shift shows. Wrong centres of mass have the same effect.
+        [rad], to be added to the positions; None if no shift shows. Wrong centres of
+        mass have the same effect.
     """
     if float(np.ptp(gravity)) <= SHOWS * max(float(np.std(even - gravity)) * _MUCH, 1e-12):
         return None
@@ -105,7 +136,9 @@ def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group
     noise = even_noise(A, even, friction, group)
     W, b = noise.whiten(A, group), noise.whiten(even, group)
     whole, plain = (np.linalg.lstsq(part, b, rcond=None)[0] for part in (W, W[:, :2]))
-    if whole[0] <= 0.0 or not beats(held_out(W, b - W @ whole, group), held_out(W[:, :2], b - W[:, :2] @ plain, group)):
+    if whole[0] <= 0.0 or not beats(
+        held_out(W, b - W @ whole, group), held_out(W[:, :2], b - W[:, :2] @ plain, group)
+    ):
         return None
     half = float(cluster_covariance(W, b - W @ whole, group).half_width()[2] / whole[0])
     shift = float(whole[2] / whole[0])
@@ -113,7 +146,9 @@ def zero_shift(even: Array, gravity: Array, slope: Array, friction: Array, group
 
 
 def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
-    """Return the whitened error of each group in a least-squares fit without it, as log(1 + sum of squares), shape (G,)."""
+    """Return the whitened error of each group in a least-squares fit without it, as log(1 +
+    sum of squares), shape (G,).
+    """
     size = np.linalg.norm(jacobian, axis=0)
     J = jacobian / np.where(size > 0.0, size, 1.0)
     gram = group_sum(J[:, :, None] * J[:, None, :], group)
@@ -123,18 +158,24 @@ def held_out(jacobian: Array, residual: Array, group: Groups) -> Array:
 
 
 def beats(richer: Array, simpler: Array) -> bool:
-    """Return whether the held-out errors of the richer model are smaller by `RIVAL` standard errors."""
+    """Return whether the held-out errors of the richer model are smaller
+    by `RIVAL` standard errors.
+    """
     better = simpler - richer
     return bool(better.mean() > RIVAL * better.std(ddof=1) / np.sqrt(len(better)))
 
 
 def shows_scale(even: Array, gravity: Array) -> bool:
-    """Return whether gravity varies much more than the even parts scatter about their best line over gravity."""
+    """Return whether gravity varies much more than the even parts scatter about
+    their best line over gravity.
+    """
     return float(np.ptp(gravity)) > SHOWS * max(_scatter(even, gravity), 1e-12)
 
 
 def astray(even: Array, gravity: Array, friction: Array) -> bool:
-    """Return whether even parts scatter far more about the model's gravity than strokes do: the gravity is wrong."""
+    """Return whether even parts scatter far more about the model's gravity than strokes
+    do: the gravity is wrong.
+    """
     most = _ASTRAY * float(np.median(friction))
     return float(np.ptp(gravity)) > SHOWS * most and _scatter(even, gravity) > most
 
@@ -145,10 +186,16 @@ def _scatter(even: Array, gravity: Array) -> float:
     return float(np.std(even - A @ np.linalg.lstsq(A, even, rcond=None)[0]))
 
 
-def even_columns(even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Return the columns of scale (if it is fitted), offset and differences, and the target of their fit."""
+def even_columns(
+    even: Array, gravity: Array, shows: bool, differences: Mapping[str, Array]
+) -> tuple[Array, Array]:
+    """Return the columns of scale (if it is fitted), offset and differences,
+    and the target of their fit.
+    """
     first = [gravity] if shows else []
-    return np.column_stack([*first, np.ones_like(even), *differences.values()]), even if shows else even - gravity
+    return np.column_stack(
+        [*first, np.ones_like(even), *differences.values()]
+    ), even if shows else even - gravity
 
 
 def even_noise(A: Array, target: Array, friction: Array, group: Groups) -> Noise:

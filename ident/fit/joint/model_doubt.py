@@ -15,7 +15,8 @@ from stribeck.ident.laws.parameter import Parameter, verdict
 
 @dataclass(frozen=True)
 class ModelDoubt:
-    """Deviation of a joint's torque from the model: shift + columns @ x, with independent x ~ N(0, 1).
+    """Deviation of a joint's torque from the model: shift + columns @ x,
+    with independent x ~ N(0, 1).
 
     Attributes
     ----------
@@ -24,7 +25,8 @@ class ModelDoubt:
     columns : ndarray, shape (N, r)
         Directions of the uncertainty at the points [N·m or N].
     of_links : bool
-        Whether the inertia of the links is uncertain; its columns then include a scale of the model's torque.
+        Whether the inertia of the links is uncertain; its columns then include a
+        scale of the model's torque.
     """
 
     shift: Array
@@ -38,8 +40,11 @@ class ModelDoubt:
 
     def __add__(self, other: "ModelDoubt") -> "ModelDoubt":
         """Return the sum of two deviations with independent causes."""
-        return ModelDoubt(self.shift + other.shift, np.column_stack((self.columns, other.columns)),
-                          self.of_links or other.of_links)
+        return ModelDoubt(
+            self.shift + other.shift,
+            np.column_stack((self.columns, other.columns)),
+            self.of_links or other.of_links,
+        )
 
     @property
     def named(self) -> Mapping[str, Array]:
@@ -47,25 +52,40 @@ class ModelDoubt:
         return {f"{DOUBT}{k}": column for k, column in enumerate(self.columns.T)}
 
 
-Doubts = Callable[[FitResult | None], ModelDoubt]       # deviation for unknown friction (None), or for the fitted load
+# deviation for unknown friction (None), or for the fitted load
+Doubts = Callable[[FitResult | None], ModelDoubt]
 
 
 def of_its_load(fit: FitResult, doubts: Doubts) -> FitResult:
-    """Add the uncertainty of the load to a fit whose friction grows with a load; other fits stay as they are.
+    """Add the uncertainty of the load to a fit whose friction grows with a load;
+    other fits stay as they are.
 
-    Values, intervals and covariance change by the difference between two fits of the chosen law (with and without the
-    uncertainty of the load), so intervals still cover other laws.
+    Values, intervals and covariance change by the difference between two fits of the chosen law
+    (with and without the uncertainty of the load), so intervals still cover other laws.
     """
     if fit.load in ("none", "components") or fit.data is None:
         return fit
     before, now, data = doubts(None), doubts(fit), fit.data
     known = {name: column for name, column in data.nuisance.items() if not name.startswith(DOUBT)}
-    prior = {name: deviation for name, deviation in data.prior.items() if not name.startswith(DOUBT)}
-    unsure = fit_law(replace(data, tau=data.tau + before.shift - now.shift, nuisance={**known, **now.named},
-                             prior={**prior, **dict.fromkeys(now.named, 1.0)}), law_named(fit.law), fit.load)
+    prior = {
+        name: deviation for name, deviation in data.prior.items() if not name.startswith(DOUBT)
+    }
+    unsure = fit_law(
+        replace(
+            data,
+            tau=data.tau + before.shift - now.shift,
+            nuisance={**known, **now.named},
+            prior={**prior, **dict.fromkeys(now.named, 1.0)},
+        ),
+        law_named(fit.law),
+        fit.load,
+    )
     sure = fit_law(data, law_named(fit.law), fit.load)
-    parameters = {name: _moved(entry, sure.parameters[name], unsure.parameters[name]) for name, entry in fit.parameters.items()
-                  if name in sure.parameters}
+    parameters = {
+        name: _moved(entry, sure.parameters[name], unsure.parameters[name])
+        for name, entry in fit.parameters.items()
+        if name in sure.parameters
+    }
     covariance = fit.covariance
     if sure.names == unsure.names == fit.names:
         covariance = covariance + unsure.covariance - sure.covariance
@@ -74,8 +94,11 @@ def of_its_load(fit: FitResult, doubts: Doubts) -> FitResult:
 
 def _moved(entry: Parameter, sure: Parameter, unsure: Parameter) -> Parameter:
     """Shift a parameter and its interval by the difference between two fits."""
-    was, before, after = (np.array([one.value, one.low, one.high], dtype=float) for one in (entry, sure, unsure))
-    value, low, high = (was + after - before).tolist()          # nan if one of the fits has no interval
+    was, before, after = (
+        np.array([one.value, one.low, one.high], dtype=float) for one in (entry, sure, unsure)
+    )
+    # nan if one of the fits has no interval
+    value, low, high = (was + after - before).tolist()
     if not np.isfinite([value, low, high]).all():
         return entry
     low, high = max(0.0, min(low, value)), max(high, value)

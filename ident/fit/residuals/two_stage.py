@@ -1,11 +1,13 @@
-r"""Two-stage least squares: information of points about some unknowns, with the commanded motion as instruments.
+r"""Two-stage least squares: information of points about some unknowns, with the
+commanded motion as instruments.
 
-With columns X of the measured motion, columns Z of the commanded motion (`commanded_motion`) and weights W,
+With columns X of the measured motion, columns Z of the commanded motion
+(`commanded_motion`) and weights W,
 
 .. math:: \hat X = Z (Z^T W Z)^{-1} Z^T W X, \qquad X = \hat X + V
 
-only :math:`\hat X` is used. The control loop feeds noise of positions and unmodelled torque into V alone, so no bias must be
-compensated. Other unknowns are eliminated as in least squares.
+only :math:`\hat X` is used. The control loop feeds noise of positions and unmodelled torque into V
+alone, so no bias must be compensated. Other unknowns are eliminated as in least squares.
 
 References
 ----------
@@ -24,8 +26,10 @@ from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.variable_projection import whitened, whitened_rows
 from stribeck.ident.laws.law import Law
 
-_RANK = 1e-9            # singular value, for columns of unit length, below which instruments do not determine a column
-_OWN_RANK = 1e-12       # singular value, for columns of unit length, that counts as zero in the elimination
+# singular value, for columns of unit length, below which instruments do not determine a column
+_RANK = 1e-9
+# singular value, for columns of unit length, that counts as zero in the elimination
+_OWN_RANK = 1e-12
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Instrumented:
     plain : ndarray, shape (G, k)
         The same contribution by least squares.
     left : ndarray, shape (G, k, k)
-        Sums of products, over each pass, of the columns that instruments explain and of the remaining columns.
+        Sums of products, over each pass, of the columns that instruments explain and
+        of the remaining columns.
     """
 
     matrix: Array
@@ -53,8 +58,16 @@ class Instrumented:
     left: Array
 
 
-def instrumented(points: FitPoints, law: Law, noise: Noise, values: Mapping[str, float], told: Array, known: Array,
-                 asked: Sequence[int], own: Sequence[int]) -> Instrumented:
+def instrumented(
+    points: FitPoints,
+    law: Law,
+    noise: Noise,
+    values: Mapping[str, float],
+    told: Array,
+    known: Array,
+    asked: Sequence[int],
+    own: Sequence[int],
+) -> Instrumented:
     """Two-stage least squares about a fit; `plain` is not filled.
 
     Parameters
@@ -80,12 +93,18 @@ def instrumented(points: FitPoints, law: Law, noise: Noise, values: Mapping[str,
     sums = whitened(points, np.column_stack((followed @ T, (X - followed) @ T, e)), noise)
     at_values = np.array(list(values.values()))[list(asked)]
     matrix = T.T @ gram[:-1, :-1] @ T
-    return Instrumented(matrix, T.T @ gram[:-1, -1] + matrix @ at_values, sums[:, :k, -1], np.zeros((len(sums), k)),
-                        sums[:, :k, k:-1])
+    return Instrumented(
+        matrix,
+        T.T @ gram[:-1, -1] + matrix @ at_values,
+        sums[:, :k, -1],
+        np.zeros((len(sums), k)),
+        sums[:, :k, k:-1],
+    )
 
 
 def without(gram: Array, asked: Sequence[int], own: Sequence[int]) -> Array:
-    """Return the residuals of some columns after least squares over other columns, as combinations T, shape (p, k).
+    """Return the residuals of some columns after least squares over other columns, as
+    combinations T, shape (p, k).
 
     `gram` is X'X of the columns X. The residuals are X T, and T' X'X T is the Schur complement.
 
@@ -102,6 +121,12 @@ def without(gram: Array, asked: Sequence[int], own: Sequence[int]) -> Array:
     scale = 1.0 / np.sqrt(np.maximum(np.diag(inner), 1e-300))
     left = np.zeros((len(gram), len(asked)))
     left[asked] = np.eye(len(asked))
-    left[own] = -scale[:, None] * np.linalg.lstsq(inner * np.outer(scale, scale), scale[:, None] * gram[np.ix_(own, asked)],
-                                                  rcond=_OWN_RANK)[0]
+    left[own] = (
+        -scale[:, None]
+        * np.linalg.lstsq(
+            inner * np.outer(scale, scale),
+            scale[:, None] * gram[np.ix_(own, asked)],
+            rcond=_OWN_RANK,
+        )[0]
+    )
     return left

@@ -1,4 +1,6 @@
-"""Residuals of a fit, whitened by its noise model, with the whitened derivatives of the prediction."""
+"""Residuals of a fit, whitened by its noise model, with the whitened
+derivatives of the prediction.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +15,8 @@ from stribeck.ident.fit.law_on_points import jacobian, parameter_names
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.laws.law_table import law_named
 
-_RANK = 1e-10           # relative eigenvalue of scaled normal equations below which columns are dependent
+# relative eigenvalue of scaled normal equations below which columns are dependent
+_RANK = 1e-10
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,30 @@ class Residuals:
         assert data is not None
         values = fit.all_values
         names = parameter_names(data, law)
-        fitted = [name in law.nonlinear or name in data.nuisance or values[name] > 0.0 for name in names]
+        fitted = [
+            name in law.nonlinear or name in data.nuisance or values[name] > 0.0 for name in names
+        ]
         rows = np.column_stack((jacobian(data, law, values)[:, fitted], fit.residual))
         sign = np.sign(data.direction)
         count = np.ones(len(rows)) if data.count is None else data.count
         weight = count if data.weight is None else count * data.weight[data.group]
-        white = _white(sign[:, None] * rows, replace(fit.noise, sign=None), data.group, count) * np.sqrt(weight)[:, None]
-        return cls(sign * fit.residual, white[:, -1], white[:, :-1], data.group, weight, tuple(compress(names, fitted)))
+        white = (
+            _white(sign[:, None] * rows, replace(fit.noise, sign=None), data.group, count)
+            * np.sqrt(weight)[:, None]
+        )
+        return cls(
+            sign * fit.residual,
+            white[:, -1],
+            white[:, :-1],
+            data.group,
+            weight,
+            tuple(compress(names, fitted)),
+        )
 
     @classmethod
-    def of_least_squares(cls, columns: Array, target: Array, noise: Noise, group: Groups) -> "Residuals":
+    def of_least_squares(
+        cls, columns: Array, target: Array, noise: Noise, group: Groups
+    ) -> "Residuals":
         """Fit linearly, and return the residuals, one row per point."""
         white, goal = noise.whiten(columns, group), noise.whiten(target, group)
         beta, *_ = np.linalg.lstsq(white, goal, rcond=None)
@@ -70,9 +87,18 @@ class Residuals:
         """Residuals with one row per round trip: the level that its points share."""
         weight = np.bincount(self.group, self.weight)
         plain = np.bincount(self.group, self.weight * self.plain) / weight
-        rows = group_sum(np.sqrt(self.weight)[:, None] * np.column_stack((self.columns, self.white)), self.group)
+        rows = group_sum(
+            np.sqrt(self.weight)[:, None] * np.column_stack((self.columns, self.white)), self.group
+        )
         rows = rows / np.sqrt(weight)[:, None]
-        return Residuals(plain, rows[:, -1], rows[:, :-1], np.arange(len(weight)), weight / np.bincount(self.group), self.names)
+        return Residuals(
+            plain,
+            rows[:, -1],
+            rows[:, :-1],
+            np.arange(len(weight)),
+            weight / np.bincount(self.group),
+            self.names,
+        )
 
     @property
     def spare(self) -> int:
@@ -88,8 +114,14 @@ class Residuals:
 
     def in_order(self, order: Groups) -> "Residuals":
         """Return the rows in another order."""
-        return Residuals(self.plain[order], self.white[order], self.columns[order], self.group[order], self.weight[order],
-                         self.names)
+        return Residuals(
+            self.plain[order],
+            self.white[order],
+            self.columns[order],
+            self.group[order],
+            self.weight[order],
+            self.names,
+        )
 
     def mean_of_trips(self, values: Array) -> Array:
         """Return the mean of values of the rows over each round trip, shape (G,)."""
@@ -97,7 +129,9 @@ class Residuals:
 
 
 def _white(rows: Array, noise: Noise, group: Groups, count: Array) -> Array:
-    """Whiten rows: divide rows about the mean by the deviation of a point, means by that of a level."""
+    """Whiten rows: divide rows about the mean by the deviation of a point,
+    means by that of a level.
+    """
     if noise.level is None:
         return rows / noise.within
     samples = np.bincount(group, count)

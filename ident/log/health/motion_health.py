@@ -1,6 +1,8 @@
-"""Health checks of the motion in a log: joints that did not move, stale samples, strokes without a point.
+"""Health checks of the motion in a log: joints that did not move, stale
+samples, strokes without a point.
 
-All checks use the measured signals. The plan and the recorded command, if there are any, give the wanted motion.
+All checks use the measured signals. The plan and the recorded command, if there are
+any, give the wanted motion.
 """
 
 from collections.abc import Sequence
@@ -20,10 +22,11 @@ from stribeck.ident.log.reduction.round_trips import Reduction
 from stribeck.ident.log.run import DONE, Run
 from stribeck.ident.log.strokes import REST_TOLERANCE, Stroke, encoder_step
 
-OF_STROKES = ("left out", "speed not constant")     # kinds that only matter for round trips
-STALE = 0.01            # a greater share of repeated samples in motion is reported,
-STALE_ROWS = 10         # and also this many repeated samples in sequence
-_STUCK = 0.5            # a joint that covered a smaller part of its planned distance did not follow the plan
+OF_STROKES = ("left out", "speed not constant")  # kinds that only matter for round trips
+STALE = 0.01  # a greater share of repeated samples in motion is reported,
+STALE_ROWS = 10  # and also this many repeated samples in sequence
+# a joint that covered a smaller part of its planned distance did not follow the plan
+_STUCK = 0.5
 
 
 def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple[Finding, ...]:
@@ -42,7 +45,12 @@ def check_motion(run: Run, reduction: Reduction, prismatic: np.ndarray) -> tuple
     for part, own in parts_with_strokes(run, reduction.strokes):
         found.append(_of_part(part, own, prismatic))
         starts.add(part, own)
-    return (*of_all_parts(found), *late_motions(run), *late_torques(run.period, starts), *_left_out(run, reduction.left_out))
+    return (
+        *of_all_parts(found),
+        *late_motions(run),
+        *late_torques(run.period, starts),
+        *_left_out(run, reduction.left_out),
+    )
 
 
 def _of_part(run: Run, strokes: Sequence[Stroke], prismatic: np.ndarray) -> list[Finding]:
@@ -66,34 +74,58 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
     edges = np.concatenate(([0], np.flatnonzero(np.diff(run.segment)) + 1, [run.rows]))
     rows = {int(run.segment[start]): (int(start), int(stop) - 1) for start, stop in pairwise(edges)}
     if run.closed is None or run.closed.get("reason") not in (DONE, None):
-        rows.pop(int(run.segment[-1]), None)                    # this segment was not finished when the run ended
-    way = np.diff(np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0)
+        # this segment was not finished when the run ended
+        rows.pop(int(run.segment[-1]), None)
+    way = np.diff(
+        np.array([plan["start"], *(segment["target"] for segment in segments)], dtype=float), axis=0
+    )
     whole = recorded_whole(run.t, np.array(list(rows.values()), dtype=int).reshape(-1, 2))
-    rows = {number: ends for (number, ends), complete in zip(rows.items(), whole, strict=True) if complete}
+    rows = {
+        number: ends
+        for (number, ends), complete in zip(rows.items(), whole, strict=True)
+        if complete
+    }
     way = way[[segment["id"] in rows for segment in segments]]
-    first, last = np.array([rows[segment["id"]] for segment in segments if segment["id"] in rows], dtype=int).reshape(-1, 2).T
+    first, last = (
+        np.array([rows[segment["id"]] for segment in segments if segment["id"] in rows], dtype=int)
+        .reshape(-1, 2)
+        .T
+    )
     went = run.signals["q"][last] - run.signals["q"][first]
     stood = (np.abs(way) > 2.0 * REST_TOLERANCE) & (went * np.sign(way) < _STUCK * np.abs(way))
     findings = []
     for joint in np.flatnonzero(stood.any(axis=0)).tolist():
         k, name = int(np.argmax(stood[:, joint])), run.names[joint]
         at = float(run.t[first[k]])
-        findings.append(Finding(name, "never moved", f"{name} did not follow its plan in {stood[:, joint].sum()} segment(s), "
-                                f"first at t = {at:.2f} s: it moved {abs(went[k, joint]):.2g} of {abs(way[k, joint]):.3g} "
-                                f"{'m' if prismatic[joint] else 'rad'}. Torque at rest is not friction and is not used. Check "
-                                "brake, torque limit and obstacles", at))
+        findings.append(
+            Finding(
+                name,
+                "never moved",
+                f"{name} did not follow its plan in {stood[:, joint].sum()} segment(s), "
+                f"first at t = {at:.2f} s: it moved {abs(went[k, joint]):.2g} of "
+                f"{abs(way[k, joint]):.3g} "
+                f"{'m' if prismatic[joint] else 'rad'}. Torque at rest is not friction and is not "
+                "used. Check "
+                "brake, torque limit and obstacles",
+                at,
+            )
+        )
     return findings
 
 
 def _stale(run: Run, joint: int, step: float) -> list[Finding]:
-    """Samples that repeat position and torque while the joint moves: afterwards, the position jumps by the missed motion."""
+    """Samples that repeat position and torque while the joint moves: afterwards, the position
+    jumps by the missed motion.
+    """
     x, tau, name = run.signals["q"][:, joint], run.signals["tau"][:, joint], run.names[joint]
     repeats = np.flatnonzero((x[1:] == x[:-1]) & (tau[1:] == tau[:-1]))
     if len(repeats) == 0:
         return []
     cut = np.flatnonzero(np.diff(repeats) > 1) + 1
-    first = repeats[np.concatenate(([0], cut))]                             # first row of the repeated value
-    last = repeats[np.concatenate((cut - 1, [len(repeats) - 1]))] + 1       # last row of the repeated value
+    # first row of the repeated value
+    first = repeats[np.concatenate(([0], cut))]
+    # last row of the repeated value
+    last = repeats[np.concatenate((cut - 1, [len(repeats) - 1]))] + 1
     length = last - first
     after = np.minimum(last + 1, len(x) - 1)
     ahead = np.minimum(after + length + 1, len(x) - 1)
@@ -108,10 +140,18 @@ def _stale(run: Run, joint: int, step: float) -> list[Finding]:
     if share < STALE and length[k] < STALE_ROWS:
         return []
     at, lasted = float(run.t[first[k]]), float(run.t[last[k]] - run.t[first[k]])
-    return [Finding(name, "repeated samples",
-                    f"position and torque of {name} repeat in {100 * share:.1f} % of the samples in motion, for up to "
-                    f"{1e3 * lasted:.0f} ms at t = {at:.2f} s. These samples are old: there are fewer measurements than rows, "
-                    "and the delay varies. Log no faster than the drive reports", at)]
+    return [
+        Finding(
+            name,
+            "repeated samples",
+            f"position and torque of {name} repeat in {100 * share:.1f} % of the samples in "
+            "motion, for up to "
+            f"{1e3 * lasted:.0f} ms at t = {at:.2f} s. These samples are old: there are fewer "
+            "measurements than rows, "
+            "and the delay varies. Log no faster than the drive reports",
+            at,
+        )
+    ]
 
 
 def _left_out(run: Run, entries: Sequence[tuple[str, int, str]]) -> list[Finding]:
@@ -122,10 +162,23 @@ def _left_out(run: Run, entries: Sequence[tuple[str, int, str]]) -> list[Finding
     findings = []
     for (joint, reason), numbers in segments.items():
         at = begins[numbers[0]] if len(begins) > 1 else None
-        where = "" if at is None else (f"; segments {', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}"
-                                       f"; the first at t = {at:.2f} s")
-        findings.append(Finding(joint, "left out", f"{joint}: {len(numbers)} stroke(s) are excluded from the fit ({reason}"
-                                f"{where})", at))
+        where = (
+            ""
+            if at is None
+            else (
+                "; segments "
+                f"{', '.join(map(str, numbers[:6]))}{', ...' if len(numbers) > 6 else ''}"
+                f"; the first at t = {at:.2f} s"
+            )
+        )
+        findings.append(
+            Finding(
+                joint,
+                "left out",
+                f"{joint}: {len(numbers)} stroke(s) are excluded from the fit ({reason}{where})",
+                at,
+            )
+        )
     return findings
 
 

@@ -1,4 +1,6 @@
-"""Ringing: a joint oscillates at one frequency during its whole motion, because of a too stiff velocity loop or a gear."""
+"""Ringing: a joint oscillates at one frequency during its whole motion, because of a too
+stiff velocity loop or a gear.
+"""
 
 import numpy as np
 
@@ -7,13 +9,15 @@ from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.run import Run
 from stribeck.ident.log.signal_checks import check_time
 
-_SLOWEST = 3.0          # Hz; and this many times the median frequency of the velocity's power:
-_ABOVE = 8.0            # slower oscillations may be commanded
-_BAND = 0.15            # relative width of the frequency band of a swing,
-_STANDS_OUT = 10.0      # and ratio of its power to the power beside the band, in velocity and torque
-_MATTERS = 0.03         # smallest swing, as a part of the rms velocity
-_WINDOWS = 8            # windows of the log; half must show the swing (gear ripple changes its frequency with speed)
-_LEAST = 512            # smallest number of rows
+_SLOWEST = 3.0  # Hz; and this many times the median frequency of the velocity's power:
+_ABOVE = 8.0  # slower oscillations may be commanded
+_BAND = 0.15  # relative width of the frequency band of a swing,
+# and ratio of its power to the power beside the band, in velocity and torque
+_STANDS_OUT = 10.0
+_MATTERS = 0.03  # smallest swing, as a part of the rms velocity
+# windows of the log; half must show the swing (gear ripple changes its frequency with speed)
+_WINDOWS = 8
+_LEAST = 512  # smallest number of rows
 
 
 def ringing(run: Run, joint: int, unit: str) -> list[Finding]:
@@ -35,15 +39,24 @@ def ringing(run: Run, joint: int, unit: str) -> list[Finding]:
         return []
     band = np.abs(f / f[k] - 1.0) <= _BAND
     swing = float(np.sqrt(max(0.0, mean[band].sum() - band.sum() * _around(f, mean, k))))
-    swing /= float(np.sinc(2.0 * f[k] / rate))              # corrects the attenuation by central differences
+    # corrects the attenuation by central differences
+    swing /= float(np.sinc(2.0 * f[k] / rate))
     everywhere = np.mean([_stands_out(f, one, k) for one in power])
     in_torque = _stands_out(f, _spectra(tau, rate)[1].mean(axis=0), k)
     if swing < _MATTERS * float(np.sqrt(np.mean(v**2))) or everywhere < 0.5 or not in_torque:
         return []
     name = run.names[joint]
-    return [Finding(name, "ringing", f"{name} oscillates at {f[k]:.3g} Hz during its whole motion, by {swing:.2g} {unit} rms: "
-                    "unless this motion was commanded, the velocity loop is too stiff or the gear rings. Friction at slow speeds "
-                    "is a mean over the speeds of the oscillation. Use a softer velocity loop")]
+    return [
+        Finding(
+            name,
+            "ringing",
+            f"{name} oscillates at {f[k]:.3g} Hz during its whole motion, by {swing:.2g} {unit} "
+            "rms: "
+            "unless this motion was commanded, the velocity loop is too stiff or the gear rings. "
+            "Friction at slow speeds "
+            "is a mean over the speeds of the oscillation. Use a softer velocity loop",
+        )
+    ]
 
 
 def _spectra(values: Array, rate: float) -> tuple[Array, Array]:
@@ -56,7 +69,9 @@ def _spectra(values: Array, rate: float) -> tuple[Array, Array]:
 
 
 def _peak(f: Array, power: Array, least: float) -> int | None:
-    """Index of the frequency, at least `least`, whose power stands out most; None if there is no such frequency."""
+    """Index of the frequency, at least `least`, whose power stands out most; None if
+    there is no such frequency.
+    """
     from scipy.signal import find_peaks
 
     found = [k for k in find_peaks(power)[0].tolist() if f[k] >= least and _stands_out(f, power, k)]

@@ -1,12 +1,13 @@
 r"""Motion predicted from position references alone, free of the noise of positions and torques.
 
-Each joint follows its position reference like a delay and a linear filter. The delay, and then the filter taps, are least-squares
-estimates from the velocities of the whole log:
+Each joint follows its position reference like a delay and a linear filter. The delay, and then the
+filter taps, are least-squares estimates from the velocities of the whole log:
 
 .. math:: \dot q(t) \approx \dot q_{cmd}(t - \lambda) + \sum_k a_k\, \dot q_{cmd}(t - k \delta)
 
-These are some forty numbers from thousands of samples, so they contain almost no noise. The velocity set-point of a position
-controller is not a reference, because it depends on the measured position.
+These are some forty numbers from thousands of samples, so they contain almost no noise.
+The velocity set-point of a position controller is not a reference, because it depends
+on the measured position.
 """
 
 from collections.abc import Sequence
@@ -22,10 +23,12 @@ from stribeck.ident.log.motion.motion_points import Motion
 from stribeck.ident.log.run import Run, read_signal
 from stribeck.ident.model.loads import LOADS
 
-_EARLY, _LATE = 0.025, 0.4      # s; earliest and latest response to a command; "early" allows for wrong time stamps
-_TAPS = 4.0                     # filter taps per period of the bandwidth
-_LOOKED = 20_000                # largest number of samples of each section for delay and taps
-_RANK = 1e-2                    # relative singular value; directions below it are not identifiable and are set to 0
+# s; earliest and latest response to a command; "early" allows for wrong time stamps
+_EARLY, _LATE = 0.025, 0.4
+_TAPS = 4.0  # filter taps per period of the bandwidth
+_LOOKED = 20_000  # largest number of samples of each section for delay and taps
+# relative singular value; directions below it are not identifiable and are set to 0
+_RANK = 1e-2
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,20 @@ class Following:
     def of(self, t: Array, reference: Array) -> Array:
         """Predicted positions of the joint, shape (M,)."""
         begin = reference[0]
-        return np.asarray(begin + sum(tap * (np.interp(t - lag, t, reference) - begin)
-                                      for lag, tap in zip(self.lags, self.taps, strict=True)))
+        return np.asarray(
+            begin
+            + sum(
+                tap * (np.interp(t - lag, t, reference) - begin)
+                for lag, tap in zip(self.lags, self.taps, strict=True)
+            )
+        )
 
 
 def commanded(log: Log) -> Log | None:
     """Return the log with predicted motion in place of measured motion.
 
-    The result is None if a run has no references, or if the arm is a closed chain, which may not reach all predicted postures.
+    The result is None if a run has no references, or if the arm is a closed chain, which may not
+    reach all predicted postures.
     """
     if any(part.mechanism.chain is not None for part in log.stretches):
         return None
@@ -54,25 +63,47 @@ def commanded(log: Log) -> Log | None:
     if len(known) < len(references):
         return None
     joints = [_following(log, known, j) for j in range(known[0].shape[1])]
-    return replace(log, stretches=tuple(_moved(part, one, joints, log) for part, one in zip(log.stretches, known, strict=True)))
+    return replace(
+        log,
+        stretches=tuple(
+            _moved(part, one, joints, log) for part, one in zip(log.stretches, known, strict=True)
+        ),
+    )
 
 
 def along(motion: Motion, log: Log, names: Sequence[str]) -> Motion:
-    """Return the samples and points of a joint with the motion of another log that has the same sections."""
+    """Return the samples and points of a joint with the motion of another log
+    that has the same sections.
+    """
     column, cuts = names.index(motion.joint), [(log.stretches[k], rows) for k, rows in motion.cuts]
 
     def joined(values: Sequence[Array]) -> Array:
-        return np.concatenate([own[rows, column] for own, (_, rows) in zip(values, cuts, strict=True)])
+        return np.concatenate(
+            [own[rows, column] for own, (_, rows) in zip(values, cuts, strict=True)]
+        )
 
-    q, dq, ddq, rigid, gravity = (joined([getattr(part, key) for part, _ in cuts])
-                                  for key in ("q", "dq", "ddq", "rigid", "gravity"))
-    rotors = np.concatenate([part.ddq[rows] @ part.run.rotor_inertia()[column] for part, rows in cuts])
-    return replace(motion, q=q, dq=dq, ddq=ddq, rigid=rigid + rotors, gravity=gravity,
-                   loads={load: joined([part.loads[load] for part, _ in cuts]) for load in LOADS})
+    q, dq, ddq, rigid, gravity = (
+        joined([getattr(part, key) for part, _ in cuts])
+        for key in ("q", "dq", "ddq", "rigid", "gravity")
+    )
+    rotors = np.concatenate(
+        [part.ddq[rows] @ part.run.rotor_inertia()[column] for part, rows in cuts]
+    )
+    return replace(
+        motion,
+        q=q,
+        dq=dq,
+        ddq=ddq,
+        rigid=rigid + rotors,
+        gravity=gravity,
+        loads={load: joined([part.loads[load] for part, _ in cuts]) for load in LOADS},
+    )
 
 
 def _reference(run: Run, t: Array) -> Array | None:
-    """Position references of all joints at the times t, shape (M, n); None if they were not recorded."""
+    """Position references of all joints at the times t, shape (M, n); None
+    if they were not recorded.
+    """
     recorded = read_signal(run, "q_cmd", run.rows)
     if recorded is None or len(recorded) < run.rows or not np.isfinite(recorded).all():
         return None
@@ -82,11 +113,21 @@ def _reference(run: Run, t: Array) -> Array | None:
 def _following(log: Log, references: Sequence[Array], j: int) -> Following:
     """Estimate delay and taps of a joint."""
     step = max(log.dt, 1.0 / (_TAPS * log.bandwidth))
-    lags = np.arange(-max(1, round(_EARLY / step)), max(1, round(_LATE / step)) + 1, dtype=float) * step
+    lags = (
+        np.arange(-max(1, round(_EARLY / step)), max(1, round(_LATE / step)) + 1, dtype=float)
+        * step
+    )
     parts = []
     for part, reference in zip(log.stretches, references, strict=True):
         every = slice(None, None, max(1, len(part.t) // _LOOKED))
-        parts.append((part.t, np.gradient(low_pass(reference[:, j], log.cutoff * log.dt), log.dt), every, part.dq[every, j]))
+        parts.append(
+            (
+                part.t,
+                np.gradient(low_pass(reference[:, j], log.cutoff * log.dt), log.dt),
+                every,
+                part.dq[every, j],
+            )
+        )
 
     def after(lag: float) -> Array:
         return np.concatenate([np.interp(t[every] - lag, t, told) for t, told, every, _ in parts])
@@ -110,7 +151,9 @@ def _around(lags: Array, off: Sequence[float]) -> tuple[float, float]:
 
 def _moved(part: Stretch, reference: Array, joints: Sequence[Following], log: Log) -> Stretch:
     """Section with the predicted motion, whose mean positions equal the measured ones."""
-    q = np.column_stack([own.of(part.t, column) for own, column in zip(joints, reference.T, strict=True)])
+    q = np.column_stack(
+        [own.of(part.t, column) for own, column in zip(joints, reference.T, strict=True)]
+    )
     q = low_pass(q + part.q.mean(axis=0) - q.mean(axis=0), log.cutoff * log.dt)
     dq = np.gradient(q, log.dt, axis=0)
     return replace(part, q=q, dq=dq, ddq=np.gradient(dq, log.dt, axis=0)).with_model(part.mechanism)

@@ -11,20 +11,26 @@ from stribeck.ident.log.strokes import Stroke
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
-_KNOTS = 17            # spline knots along a stroke
+_KNOTS = 17  # spline knots along a stroke
 
 
 class RigidAlongStrokes:
     """The model's torque of the moving joint along S strokes."""
 
     def __init__(self, mechanism: Mechanism, strokes: Sequence[Stroke]) -> None:
-        self.low, high, joint = np.array([(stroke.low, stroke.high, stroke.joint) for stroke in strokes]).T
+        self.low, high, joint = np.array(
+            [(stroke.low, stroke.high, stroke.joint) for stroke in strokes]
+        ).T
         self.step = (high - self.low) / (_KNOTS - 1)
         part = np.linspace(0.0, 1.0, _KNOTS)
-        q = np.vstack([stroke.at(stroke.low + part * (stroke.high - stroke.low)) for stroke in strokes])
+        q = np.vstack(
+            [stroke.at(stroke.low + part * (stroke.high - stroke.low)) for stroke in strokes]
+        )
         dq = np.repeat([stroke.rate for stroke in strokes], _KNOTS, axis=0)
         tau = inverse_dynamics(mechanism, q, dq).reshape(len(strokes), _KNOTS, -1)
-        self.spline = CubicSpline(np.arange(_KNOTS), tau[np.arange(len(strokes)), :, joint.astype(int)], axis=1).c
+        self.spline = CubicSpline(
+            np.arange(_KNOTS), tau[np.arange(len(strokes)), :, joint.astype(int)], axis=1
+        ).c
 
     def __call__(self, stroke: NDArray[np.int_], x: Array) -> Array:
         """Torque at positions x of strokes, shapes (N,); beyond a stroke, the torque at its end."""

@@ -6,10 +6,12 @@ from stribeck.ident.arrays import Array
 
 
 def recursion(factor: Array, push: Array) -> Array:
-    """Return z with ``z[k] = factor[k] * z[k - 1] + push[k]``, beginning from zero, along the last axis.
+    """Return z with ``z[k] = factor[k] * z[k - 1] + push[k]``, beginning from
+    zero, along the last axis.
 
-    The samples are cut into as many blocks as a block has samples. All blocks advance together, each from zero; then the end of
-    each block is carried to the next. Time grows with the root of the number of samples, apart from arithmetic on arrays.
+    The samples are cut into as many blocks as a block has samples. All blocks advance together,
+    each from zero; then the end of each block is carried to the next. Time grows with the root of
+    the number of samples, apart from arithmetic on arrays.
 
     Parameters
     ----------
@@ -31,7 +33,10 @@ def recursion(factor: Array, push: Array) -> Array:
     def in_blocks(values: Array, filling: float) -> Array:
         full = np.full((*values.shape[:-1], blocks * long), filling)
         full[..., :count] = values
-        return np.ascontiguousarray(np.moveaxis(full.reshape(*values.shape[:-1], blocks, long), -1, 0))     # (long, ..., blocks)
+        # (long, ..., blocks)
+        return np.ascontiguousarray(
+            np.moveaxis(full.reshape(*values.shape[:-1], blocks, long), -1, 0)
+        )
 
     a, b = in_blocks(factor, 1.0), in_blocks(push, 0.0)
     own, kept = np.empty((long, *lead, blocks)), np.empty((long, *factor.shape[:-1], blocks))
@@ -42,6 +47,8 @@ def recursion(factor: Array, push: Array) -> Array:
         np.multiply(a[k], kept[k - 1], out=kept[k])
     begin = np.zeros((*lead, blocks))
     for block in range(1, blocks):
-        begin[..., block] = kept[-1][..., block - 1] * begin[..., block - 1] + own[-1][..., block - 1]
+        begin[..., block] = (
+            kept[-1][..., block - 1] * begin[..., block - 1] + own[-1][..., block - 1]
+        )
     whole = own + kept * begin
     return np.asarray(np.moveaxis(whole, 0, -1).reshape(*lead, blocks * long)[..., :count])

@@ -1,23 +1,29 @@
-r"""Laws of presliding: dry friction as a function of the path, with states that remember the last reversals.
+r"""Laws of presliding: dry friction as a function of the path, with states that
+remember the last reversals.
 
-Every law replaces the sign of the velocity in the dry part of a friction law. With the dry level :math:`D(|\omega|, L)` of the
-law (Coulomb and static friction with the load), direction :math:`s` and path x:
+Every law replaces the sign of the velocity in the dry part of a friction law. With the dry
+level :math:`D(|\omega|, L)` of the law (Coulomb and static friction with the load),
+direction :math:`s` and path x:
 
-- relaxing: friction :math:`D z`, with :math:`z' = (s - z)/h` along the path. After a reversal 63 % of the change takes the
-  presliding distance h.
+- relaxing: friction :math:`D z`, with :math:`z' = (s - z)/h` along the path. After a reversal 63 %
+  of the change takes the presliding distance h.
 - dahl: the same with the exponent i: :math:`z' = s |1 - s z|^i/h`.
 - two-states: :math:`D (a z_1 + (1 - a) z_2)`, two relaxing states with the distances h_1 < h_2.
-- lugre: bristles of stiffness sigma_0 and damping sigma_1 bend by z: friction :math:`\sigma_0 z + \sigma_1 \dot z`, with
-  :math:`\dot z = \omega - \sigma_0 |\omega| z / D`. The force, not only its sign, has memory.
-- maxwell-slip: :math:`D \sum_j a_j z_j`; each element is a spring that slips at its own distance,
-  :math:`z_j' = s/h_j` within -1 ... 1. It remembers every reversal that no larger motion has erased.
+- lugre: bristles of stiffness sigma_0 and damping sigma_1 bend by z: friction :math:`\sigma_0 z
+  + \sigma_1 \dot z`, with :math:`\dot z = \omega - \sigma_0 |\omega| z / D`. The force, not
+  only its sign, has memory.
+- maxwell-slip: :math:`D \sum_j a_j z_j`; each element is a spring that slips at its own
+  distance, :math:`z_j' = s/h_j` within -1 ... 1. It remembers every reversal that no
+  larger motion has erased.
 
-Over a step all states but Dahl's and Maxwell's are linear recursions with an exact factor, :math:`e^{-|\Delta x|/h}`.
+Over a step all states but Dahl's and Maxwell's are linear recursions with an exact factor,
+:math:`e^{-|\Delta x|/h}`.
 
 References
 ----------
-Dahl, The Aerospace Corporation TOR-0158 (1968); Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE Trans. Autom. Control 40
-(1995) 419; Lampaert, Swevers and Al-Bender, IEEE Trans. Autom. Control 47 (2002) 683, for Maxwell slip.
+Dahl, The Aerospace Corporation TOR-0158 (1968); Canudas de Wit, Olsson, Astrom and Lischinsky, IEEE
+Trans. Autom. Control 40 (1995) 419; Lampaert, Swevers and Al-Bender, IEEE Trans. Autom. Control 47
+(2002) 683, for Maxwell slip.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,8 +45,8 @@ from stribeck.ident.laws.quantity import (
 from stribeck.ident.memory.states.linear_recursion import recursion
 from stribeck.ident.memory.states.path import Path
 
-_SMALL = 1e-4           # relative step of numerical derivatives
-_EXPONENTS = 0.2, 3.0   # range of Dahl's exponent
+_SMALL = 1e-4  # relative step of numerical derivatives
+_EXPONENTS = 0.2, 3.0  # range of Dahl's exponent
 
 Answer = tuple[Array, Array, Array]
 
@@ -78,10 +84,11 @@ class Memory:
     quantities : tuple of Quantity
         Parameters.
     answer : callable
-        ``answer(drive, values)``: dry friction, shape (M,), its derivatives by the parameters, (m, M), and by the parameters of
-        the level, (p, M).
+        ``answer(drive, values)``: dry friction, shape (M,), its derivatives by the parameters, (m,
+        M), and by the parameters of the level, (p, M).
     starts : callable
-        ``starts(distance, level)``: starting values of the search, from the distance of the relaxing state and the mean level.
+        ``starts(distance, level)``: starting values of the search, from the distance of the
+        relaxing state and the mean level.
     low, high : dict of str to float
         Limits of parameters besides zero and infinity.
     distances : tuple of float
@@ -130,7 +137,8 @@ def _before(state: Array, path: Path) -> Array:
 
 
 def _sign(drive: Drive, values: Mapping[str, float]) -> Answer:
-    s = np.where(drive.velocity == 0.0, drive.path.direction, np.sign(drive.velocity))     # a step may hold a reversal
+    # a step may hold a reversal
+    s = np.where(drive.velocity == 0.0, drive.path.direction, np.sign(drive.velocity))
     return drive.level * s, np.zeros((0, len(s))), drive.slopes * s
 
 
@@ -141,10 +149,15 @@ def _relaxing(drive: Drive, values: Mapping[str, float]) -> Answer:
 
 def _two_states(drive: Drive, values: Mapping[str, float]) -> Answer:
     share = values[SHARE.name]
-    (first, by_first), (second, by_second) = (relaxed(drive.path, values[key.name]) for key in (DISTANCE, SECOND_DISTANCE))
+    (first, by_first), (second, by_second) = (
+        relaxed(drive.path, values[key.name]) for key in (DISTANCE, SECOND_DISTANCE)
+    )
     state = second + share * (first - second)
-    return (drive.level * state, drive.level * np.stack((share * by_first, (1.0 - share) * by_second, first - second)),
-            drive.slopes * state)
+    return (
+        drive.level * state,
+        drive.level * np.stack((share * by_first, (1.0 - share) * by_second, first - second)),
+        drive.slopes * state,
+    )
 
 
 def _dahl(drive: Drive, values: Mapping[str, float]) -> Answer:
@@ -178,9 +191,15 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
 
     first, direction, length = _runs(path)
     begin, state = np.empty(len(first)), 0.0
-    at = {row: s * (1.0 - float(left(np.array(2.0), np.array(far)))) if np.isfinite(far) else s
-          for row, s, far in zip(path.begins.tolist(), path.sliding.tolist(), path.since.tolist(), strict=True)}
-    for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
+    at = {
+        row: s * (1.0 - float(left(np.array(2.0), np.array(far)))) if np.isfinite(far) else s
+        for row, s, far in zip(
+            path.begins.tolist(), path.sliding.tolist(), path.since.tolist(), strict=True
+        )
+    }
+    for k, (row, s, far) in enumerate(
+        zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)
+    ):
         state = at.get(row, state)
         begin[k] = max(1.0 - s * state, 1e-12)
         state = s * (1.0 - float(left(begin[k], far)))
@@ -189,10 +208,13 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
 
 
 def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
-    r"""Bristles: with :math:`\zeta = \sigma_0 z`, :math:`\zeta' = \sigma_0 (s - \zeta/D)` along the path."""
+    r"""Bristles: with :math:`\zeta = \sigma_0 z`, :math:`\zeta' = \sigma_0 (s -
+    \zeta/D)` along the path.
+    """
     stiffness, damping = values[STIFFNESS.name], values[DAMPING.name]
     path, level = drive.path, drive.level
-    along, rise = _of_steps(level), _of_steps(drive.slopes)         # level of a step: the mean of its ends
+    # level of a step: the mean of its ends
+    along, rise = _of_steps(level), _of_steps(drive.slopes)
     part, s = stiffness * path.length / along, path.direction
     kept = np.exp(-part)
     kept[path.begins] = 0.0
@@ -207,8 +229,9 @@ def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
     by_along[path.begins] -= path.sliding * left * gone
     of_bent = recursion(kept, np.concatenate((by_stiffness[None], by_along * rise)))
     w = drive.velocity
-    free = w - np.abs(w) * bent / level                             # rate of the bristles
-    slower = 1.0 - damping * np.abs(w) / level                      # derivative of the friction by the force of the bristles
+    free = w - np.abs(w) * bent / level  # rate of the bristles
+    # derivative of the friction by the force of the bristles
+    slower = 1.0 - damping * np.abs(w) / level
     by_level = slower * of_bent[1:] + damping * np.abs(w) * bent / level**2 * drive.slopes
     return bent + damping * free, np.stack((slower * of_bent[0], free)), by_level
 
@@ -226,7 +249,9 @@ def slips(path: Path, distances: Array) -> Array:
     begin, state = np.empty((len(first), len(distances))), np.zeros(len(distances))
     states = path.sliding[:, None] * np.minimum(1.0, path.since[:, None] / distances - 1.0)
     at = dict(zip(path.begins.tolist(), states, strict=True))
-    for k, (row, s, far) in enumerate(zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)):
+    for k, (row, s, far) in enumerate(
+        zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)
+    ):
         if row in at:
             state = at[row]
         begin[k] = state
@@ -239,7 +264,8 @@ def slips(path: Path, distances: Array) -> Array:
 def maxwell_slip(distances: Sequence[float]) -> Memory:
     """Return the Maxwell-slip law with elements of fixed slip distances [rad or m].
 
-    The shares of the elements sum to 1. The share of the last element is what the others leave, so it should be the largest.
+    The shares of the elements sum to 1. The share of the last element is what the others leave, so
+    it should be the largest.
     """
     far = np.asarray(distances, dtype=float)
     shares = tuple(element_share(k + 1) for k in range(len(far) - 1))
@@ -254,21 +280,50 @@ def maxwell_slip(distances: Sequence[float]) -> Memory:
     def starts(distance: float, level: float) -> list[dict[str, float]]:
         return [dict.fromkeys((share.name for share in shares), 1.0 / len(far))]
 
-    return Memory("maxwell-slip", shares, answer, starts, {}, dict.fromkeys((share.name for share in shares), 1.0),
-                  tuple(far.tolist()))
+    return Memory(
+        "maxwell-slip",
+        shares,
+        answer,
+        starts,
+        {},
+        dict.fromkeys((share.name for share in shares), 1.0),
+        tuple(far.tolist()),
+    )
 
 
 NONE = Memory("none", (), _sign, lambda distance, level: [{}], {}, {})
-RELAXING = Memory("relaxing", (DISTANCE,), _relaxing, lambda distance, level: [{DISTANCE.name: distance}], {}, {})
-DAHL = Memory("dahl", (DISTANCE, EXPONENT), _dahl,
-              lambda distance, level: [{DISTANCE.name: distance, EXPONENT.name: start} for start in (0.7, 1.5)],
-              {EXPONENT.name: _EXPONENTS[0]}, {EXPONENT.name: _EXPONENTS[1]})
-TWO_STATES = Memory("two-states", (DISTANCE, SECOND_DISTANCE, SHARE), _two_states,
-                    lambda distance, level: [{DISTANCE.name: distance / apart, SECOND_DISTANCE.name: distance * apart,
-                                              SHARE.name: 0.5} for apart in (2.0, 6.0)],
-                    {}, {SHARE.name: 1.0})
-LUGRE = Memory("lugre", (STIFFNESS, DAMPING), _lugre,
-               lambda distance, level: [{STIFFNESS.name: level / distance, DAMPING.name: 0.0}], {}, {})
+RELAXING = Memory(
+    "relaxing", (DISTANCE,), _relaxing, lambda distance, level: [{DISTANCE.name: distance}], {}, {}
+)
+DAHL = Memory(
+    "dahl",
+    (DISTANCE, EXPONENT),
+    _dahl,
+    lambda distance, level: [
+        {DISTANCE.name: distance, EXPONENT.name: start} for start in (0.7, 1.5)
+    ],
+    {EXPONENT.name: _EXPONENTS[0]},
+    {EXPONENT.name: _EXPONENTS[1]},
+)
+TWO_STATES = Memory(
+    "two-states",
+    (DISTANCE, SECOND_DISTANCE, SHARE),
+    _two_states,
+    lambda distance, level: [
+        {DISTANCE.name: distance / apart, SECOND_DISTANCE.name: distance * apart, SHARE.name: 0.5}
+        for apart in (2.0, 6.0)
+    ],
+    {},
+    {SHARE.name: 1.0},
+)
+LUGRE = Memory(
+    "lugre",
+    (STIFFNESS, DAMPING),
+    _lugre,
+    lambda distance, level: [{STIFFNESS.name: level / distance, DAMPING.name: 0.0}],
+    {},
+    {},
+)
 
 MEMORIES = {memory.name: memory for memory in (NONE, RELAXING, DAHL, LUGRE, TWO_STATES)}
 MAXWELL_SLIP = "maxwell-slip"
@@ -276,5 +331,7 @@ NAMES = (*MEMORIES, MAXWELL_SLIP)
 
 
 def memory_named(name: str, distances: Sequence[float] = ()) -> Memory:
-    """Return a law of presliding by name; `distances` are those of the elements of maxwell-slip [rad or m]."""
+    """Return a law of presliding by name; `distances` are those of the elements
+    of maxwell-slip [rad or m].
+    """
     return maxwell_slip(distances) if name == MAXWELL_SLIP else MEMORIES[name]

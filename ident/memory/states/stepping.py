@@ -1,6 +1,7 @@
 """States of a memory, sample by sample, for controllers and simulations.
 
-Each function advances the states by one step of the path; `memories` has the same laws for whole motions.
+Each function advances the states by one step of the path; `memories` has the
+same laws for whole motions.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,8 @@ from stribeck.ident.memory.states.memories import (
     Memory,
 )
 
-_LEAST = 1e-12          # least distance of Dahl's state from its limit, which it reaches only after an infinite distance
+# least distance of Dahl's state from its limit, which it reaches only after an infinite distance
+_LEAST = 1e-12
 
 
 def state_count(memory: Memory) -> int:
@@ -28,7 +30,9 @@ def state_count(memory: Memory) -> int:
     return len(memory.distances) or (2 if memory.name == TWO_STATES.name else 1)
 
 
-def advanced(memory: Memory, values: Mapping[str, float], states: list[float], step: float, level: float) -> list[float]:
+def advanced(
+    memory: Memory, values: Mapping[str, float], states: list[float], step: float, level: float
+) -> list[float]:
     """Return the states after a displacement.
 
     Parameters
@@ -47,23 +51,37 @@ def advanced(memory: Memory, values: Mapping[str, float], states: list[float], s
         return states
     s, length = copysign(1.0, step), abs(step)
     if memory.name == MAXWELL_SLIP:
-        return [min(1.0, max(-1.0, z + step / far)) for z, far in zip(states, memory.distances, strict=True)]
+        return [
+            min(1.0, max(-1.0, z + step / far))
+            for z, far in zip(states, memory.distances, strict=True)
+        ]
     if memory.name == LUGRE.name:
         return [s * level + (states[0] - s * level) * exp(-values[STIFFNESS.name] * length / level)]
     if memory.name == DAHL.name:
         power = 1.0 - values[EXPONENT.name]
         if abs(power) > 1e-6:
-            base = max(1.0 - s * states[0], _LEAST) ** power - power * length / values[DISTANCE.name]
+            base = (
+                max(1.0 - s * states[0], _LEAST) ** power - power * length / values[DISTANCE.name]
+            )
             return [s * (1.0 - (base ** (1.0 / power) if base > 0.0 else 0.0))]
     distances = (DISTANCE, SECOND_DISTANCE) if memory.name == TWO_STATES.name else (DISTANCE,)
-    return [s + (z - s) * exp(-length / values[key.name]) for z, key in zip(states, distances, strict=True)]
+    return [
+        s + (z - s) * exp(-length / values[key.name])
+        for z, key in zip(states, distances, strict=True)
+    ]
 
 
-def dry_friction(memory: Memory, values: Mapping[str, float], states: list[float], velocity: float, level: float) -> float:
-    """Return the dry friction of the states [N·m or N]; parameters as in `advanced`, `velocity` in rad/s or m/s."""
+def dry_friction(
+    memory: Memory, values: Mapping[str, float], states: list[float], velocity: float, level: float
+) -> float:
+    """Return the dry friction of the states [N·m or N]; parameters as in `advanced`,
+    `velocity` in rad/s or m/s.
+    """
     if memory.name == MAXWELL_SLIP:
         shares = [values[name] for name in memory.parameters]
-        return level * sum(share * z for share, z in zip((*shares, 1.0 - sum(shares)), states, strict=True))
+        return level * sum(
+            share * z for share, z in zip((*shares, 1.0 - sum(shares)), states, strict=True)
+        )
     if memory.name == LUGRE.name:
         return states[0] + values[DAMPING.name] * (velocity - abs(velocity) * states[0] / level)
     if memory.name == TWO_STATES.name:

@@ -1,7 +1,8 @@
 r"""Closed chains: a tree whose loops are closed by cut joints (P0, Eqs. 23-27, 55).
 
-The motion of some joints of the tree is known; the closures determine the motion of the other joints. G is the Jacobian of
-the closures. The cut-joint forces :math:`\lambda` are such that passive joints (index p) carry their own resisting torque only,
+The motion of some joints of the tree is known; the closures determine the motion of the other
+joints. G is the Jacobian of the closures. The cut-joint forces :math:`\lambda` are such that
+passive joints (index p) carry their own resisting torque only,
 
 .. math:: (M \ddot q + h)_p = \tau_p + (G^T \lambda)_p, \qquad \tau_a = (M \ddot q + h)_a - (G^T \lambda)_a.
 """
@@ -18,7 +19,14 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.chains.internal_forces import InternalForces
 from stribeck.ident.model.chains.loop_geometry import cut_wrenches, gap_acceleration, on_links
-from stribeck.ident.model.chains.posture_following import RANK, SINGULAR, Branch, Linearised, PostureError, apply
+from stribeck.ident.model.chains.posture_following import (
+    RANK,
+    SINGULAR,
+    Branch,
+    Linearised,
+    PostureError,
+    apply,
+)
 from stribeck.ident.model.dynamics import Kinematics, inverse_dynamics, kinematics, rotor_torque
 from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.loads import JointLoads, joint_loads
@@ -51,9 +59,9 @@ class ClosedMotion:
 class ClosedLoads:
     """Forces in a closed chain.
 
-    In an overconstrained chain (for example a planar chain with pins) several load paths can carry a load across its plane.
-    Rigid-body mechanics does not determine their shares. Loads and forces that depend on these shares are nan, unless
-    `Mechanism.sharing` states a rule.
+    In an overconstrained chain (for example a planar chain with pins) several load paths can carry
+    a load across its plane. Rigid-body mechanics does not determine their shares. Loads and forces
+    that depend on these shares are nan, unless `Mechanism.sharing` states a rule.
 
     Attributes
     ----------
@@ -62,7 +70,8 @@ class ClosedLoads:
     joints : JointLoads
         Loads of the tree's joints, with the effect of cut-joint forces.
     force, moment : ndarray, shape (N, closures, 3)
-        Force and moment that link b of each closure exerts on link a, at the closure's point, in base axes [N, N·m].
+        Force and moment that link b of each closure exerts on link a, at the closure's
+        point, in base axes [N, N·m].
     condition : ndarray, shape (N,)
         Condition number of the passive joints' Jacobian, in characteristic lengths and rad.
     """
@@ -74,11 +83,17 @@ class ClosedLoads:
     condition: Array
 
 
-def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None, ddq: ArrayLike | None = None,
-                known: Sequence[int] | None = None) -> ClosedMotion:
+def close_loops(
+    mechanism: Mechanism,
+    q: ArrayLike,
+    dq: ArrayLike | None = None,
+    ddq: ArrayLike | None = None,
+    known: Sequence[int] | None = None,
+) -> ClosedMotion:
     """Compute the motion of all joints from the motion of the known joints (Eqs. 23-25).
 
-    The result stays on the assembly branch of the posture at q = 0 (`posture_following`). Small gaps at q = 0 are closed first.
+    The result stays on the assembly branch of the posture at q = 0 (`posture_following`). Small
+    gaps at q = 0 are closed first.
 
     Parameters
     ----------
@@ -92,15 +107,19 @@ def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
     Raises
     ------
     PostureError
-        If a posture cannot be reached or is singular; the message states the reachable range of the known joints.
+        If a posture cannot be reached or is singular; the message states the reachable
+        range of the known joints.
     InputError
-        If a shape does not fit, or if the number of known joints differs from the number of degrees of freedom.
+        If a shape does not fit, or if the number of known joints differs from the
+        number of degrees of freedom.
     """
     branch = branch_of(mechanism, mechanism.active if known is None else known)
     given = list(branch.known)
     wanted = _known("q", q, mechanism, given)
-    rates = [np.zeros_like(wanted) if rate is None else _known(name, rate, mechanism, given, len(wanted))
-             for name, rate in (("dq", dq), ("ddq", ddq))]
+    rates = [
+        np.zeros_like(wanted) if rate is None else _known(name, rate, mechanism, given, len(wanted))
+        for name, rate in (("dq", dq), ("ddq", ddq))
+    ]
     posture, reached = branch.follow(wanted)
     for row in np.flatnonzero(reached < 1.0):
         raise branch.unreachable(wanted[row], float(reached[row]))
@@ -108,7 +127,8 @@ def close_loops(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike | None = None,
 
 
 def closed_rates(branch: Branch, posture: Array, dq: Array, ddq: Array) -> ClosedMotion:
-    """Compute the motion of all joints in closed postures, (N, n), from velocities and accelerations of known joints, (N, k).
+    """Compute the motion of all joints in closed postures, (N, n), from velocities and
+    accelerations of known joints, (N, k).
 
     Raises
     ------
@@ -122,15 +142,24 @@ def closed_rates(branch: Branch, posture: Array, dq: Array, ddq: Array) -> Close
     velocity[:, given], acceleration[:, given] = dq, ddq
     if solved and (dq.any() or ddq.any()):
         unit = branch.unit
-        velocity[:, solved] = -unit[solved] * apply(here.inverse, apply(here.jacobian, velocity / unit))
-        runaway = gap_acceleration(mechanism, kinematics(mechanism, posture, velocity, acceleration))
+        velocity[:, solved] = -unit[solved] * apply(
+            here.inverse, apply(here.jacobian, velocity / unit)
+        )
+        runaway = gap_acceleration(
+            mechanism, kinematics(mechanism, posture, velocity, acceleration)
+        )
         acceleration[:, solved] = -unit[solved] * apply(here.inverse, runaway / branch.row_unit)
     return ClosedMotion(posture, velocity, acceleration, here.condition, here)
 
 
-def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike | None = None,
-                 external: ArrayLike | None = None) -> ClosedLoads:
-    """Compute cut-joint forces, joint loads and driving torques of a closed chain (Eqs. 26, 27, 55).
+def closed_loads(
+    mechanism: Mechanism,
+    motion: ClosedMotion,
+    torque: ArrayLike | None = None,
+    external: ArrayLike | None = None,
+) -> ClosedLoads:
+    """Compute cut-joint forces, joint loads and driving torques of a
+    closed chain (Eqs. 26, 27, 55).
 
     Parameters
     ----------
@@ -139,8 +168,9 @@ def closed_loads(mechanism: Mechanism, motion: ClosedMotion, torque: ArrayLike |
     motion : ClosedMotion
         Motion from `close_loops`.
     torque : array_like, shape (N, n), optional
-        Torques that resist the joints; friction is positive at positive velocity; default zero [N·m or N]. Spring torques of
-        the mechanism are added. Elastic joints that the loops leave free follow the given motion, as if a drive held them.
+        Torques that resist the joints; friction is positive at positive velocity; default zero [N·m
+        or N]. Spring torques of the mechanism are added. Elastic joints that the loops leave free
+        follow the given motion, as if a drive held them.
     external : array_like, shape (N, n, 6), optional
         External force, and moment about the joint origin, on each link in base axes [N, N·m].
 
@@ -162,9 +192,13 @@ class LoopsInMotion:
         self.tree, self.motion = replace(mechanism, closures=()), motion
         self.branch = branch_of(mechanism, telling_joints(mechanism))
         known = motion.linearised
-        self.linearised = known if known and known.branch.known == self.branch.known else self.branch.at(motion.q)
+        self.linearised = (
+            known if known and known.branch.known == self.branch.known else self.branch.at(motion.q)
+        )
         self.condition = self.linearised.condition
-        _refuse_singular(mechanism, self.condition, motion.q[:, list(mechanism.active)], mechanism.active)
+        _refuse_singular(
+            mechanism, self.condition, motion.q[:, list(mechanism.active)], mechanism.active
+        )
 
     @cached_property
     def pose(self) -> Kinematics:
@@ -178,7 +212,9 @@ class LoopsInMotion:
 
     @cached_property
     def inverse(self) -> Array:
-        """Pseudoinverse of the transposed Jacobian of the solved joints, shape (N, rows, solved)."""
+        """Pseudoinverse of the transposed Jacobian of the solved
+        joints, shape (N, rows, solved).
+        """
         return self.linearised.inverse.transpose(0, 2, 1)
 
     @cached_property
@@ -219,16 +255,28 @@ class ForceBalance:
 
     @cached_property
     def free(self) -> Array:
-        """Torques of all joints in the open tree without friction and external forces, shape (N, n) [N·m or N]."""
+        """Torques of all joints in the open tree without friction and external
+        forces, shape (N, n) [N·m or N].
+        """
         return self._resisting(None)
 
     def _resisting(self, external: ArrayLike | None) -> Array:
         q, dq, ddq = self.motion.q, self.motion.dq, self.motion.ddq
-        return np.asarray(inverse_dynamics(self.tree, q, dq, ddq, external) + rotor_torque(self.mechanism, ddq)
-                          + spring_torque(self.mechanism, q, dq))
+        return np.asarray(
+            inverse_dynamics(self.tree, q, dq, ddq, external)
+            + rotor_torque(self.mechanism, ddq)
+            + spring_torque(self.mechanism, q, dq)
+        )
 
-    def loads(self, torque: ArrayLike | None = None, external: ArrayLike | None = None, hidden: bool = True) -> ClosedLoads:
-        """As `closed_loads`; with `hidden` false, an undetermined load is one of many possible values instead of nan."""
+    def loads(
+        self,
+        torque: ArrayLike | None = None,
+        external: ArrayLike | None = None,
+        hidden: bool = True,
+    ) -> ClosedLoads:
+        """As `closed_loads`; with `hidden` false, an undetermined load is one of many
+        possible values instead of nan.
+        """
         m, loops, branch = self.mechanism, self.loops, self.loops.branch
         (q, dq, ddq), unit = (self.motion.q, self.motion.dq, self.motion.ddq), branch.unit
         alone = external is None or (np.shape(external) == (*q.shape, 6) and not np.any(external))
@@ -249,20 +297,26 @@ class ForceBalance:
 
 
 def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:
-    """Return the assembly branch of a closed chain for given known joints; errors as in `close_loops`."""
+    """Return the assembly branch of a closed chain for given known joints;
+    errors as in `close_loops`.
+    """
     known = tuple(known)
     if not m.closures:
         raise InputError(f"{m.name} has no loops to close; use joint_loads and driving_torque")
     if len(set(known)) < len(known) or not set(known) <= set(range(m.n)):
-        raise InputError(f"{m.name}: known = {list(known)}; joint numbers from 0 to {m.n - 1} are needed, each at most once")
+        raise InputError(
+            f"{m.name}: known = {list(known)}; joint numbers from 0 to {m.n - 1} are needed, each "
+            "at most once"
+        )
     return Branch(m, known, tuple(joint for joint in range(m.n) if joint not in known))
 
 
 def telling_joints(m: Mechanism) -> tuple[int, ...]:
     """Return the joints whose positions determine the posture of a closed chain.
 
-    These are the driven joints, and one elastic joint for each degree of freedom that the driven joints leave. The choice makes
-    the Jacobian of the other elastic joints as well-conditioned as possible (QR with pivoting).
+    These are the driven joints, and one elastic joint for each degree of freedom that the driven
+    joints leave. The choice makes the Jacobian of the other elastic joints as well-conditioned as
+    possible (QR with pivoting).
     """
     driven, rigid = list(m.active), [j for j in m.passive if j not in m.springs]
     elastic = [j for j in m.passive if j in m.springs]
@@ -280,7 +334,8 @@ def telling_joints(m: Mechanism) -> tuple[int, ...]:
 def swinging_joints(m: Mechanism) -> tuple[int, ...]:
     """Return the joints whose motion does not follow from the motion of the drives.
 
-    In a tree these are all joints without a drive. In a closed chain these are the elastic joints that the loops leave free.
+    In a tree these are all joints without a drive. In a closed chain these are the elastic joints
+    that the loops leave free.
     """
     return tuple(j for j in telling_joints(m) if j not in m.active) if m.closures else m.passive
 
@@ -289,19 +344,37 @@ def _refuse_singular(m: Mechanism, condition: Array, known: Array, joints: Seque
     if (condition < SINGULAR).all():
         return
     row = int(np.argmax(condition))
-    where = ", ".join(f"{m.names[joint]} = {value:.4f}" for joint, value in zip(joints, known[row], strict=True))
-    raise PostureError(f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of the Jacobian of "
-                       f"the other joints, at most {SINGULAR:.0e} is allowed; a singular posture does not determine the forces",
-                       float(condition[row]))
+    where = ", ".join(
+        f"{m.names[joint]} = {value:.4f}" for joint, value in zip(joints, known[row], strict=True)
+    )
+    raise PostureError(
+        f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of "
+        "the Jacobian of "
+        f"the other joints, at most {SINGULAR:.0e} is allowed; a singular posture does not "
+        "determine the forces",
+        float(condition[row]),
+    )
 
 
-def _known(name: str, value: ArrayLike, m: Mechanism, known: list[int], samples: int | None = None) -> Array:
+def _known(
+    name: str, value: ArrayLike, m: Mechanism, known: list[int], samples: int | None = None
+) -> Array:
     array = np.asarray(value, dtype=float)
-    if array.ndim != 2 or array.shape[1] != len(known) or (samples is not None and len(array) != samples):
-        raise InputError(f"{name} has shape {array.shape}, {m.name} needs ({samples or 'N'}, {len(known)}) for the joints "
-                         f"{', '.join(m.names[joint] for joint in known)}")
+    if (
+        array.ndim != 2
+        or array.shape[1] != len(known)
+        or (samples is not None and len(array) != samples)
+    ):
+        raise InputError(
+            f"{name} has shape {array.shape}, {m.name} needs ({samples or 'N'}, {len(known)}) for "
+            "the joints "
+            f"{', '.join(m.names[joint] for joint in known)}"
+        )
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
-        raise InputError(f"{name} of joint {m.names[known[column]]} is not finite in row {row}: {array[row, column]}; finite "
-                         "numbers are needed")
+        raise InputError(
+            f"{name} of joint {m.names[known[column]]} is not finite in row {row}: "
+            f"{array[row, column]}; finite "
+            "numbers are needed"
+        )
     return array

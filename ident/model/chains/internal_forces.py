@@ -1,8 +1,9 @@
 """Internal forces of overconstrained chains, which rigid-body mechanics does not determine.
 
-Redundant closures (for example the pins of a planar loop, each of which keeps the links in the plane) allow internal forces: the
-closures press against each other, and the torques of the passive joints stay zero. If a load acts along such internal forces, the
-shares of the closures depend on elasticity. These shares are then nan (`hide`), or follow a rule that the user chooses (`share`).
+Redundant closures (for example the pins of a planar loop, each of which keeps the links in the
+plane) allow internal forces: the closures press against each other, and the torques of the passive
+joints stay zero. If a load acts along such internal forces, the shares of the closures depend on
+elasticity. These shares are then nan (`hide`), or follow a rule that the user chooses (`share`).
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +18,8 @@ from stribeck.ident.model.dynamics import Kinematics
 from stribeck.ident.model.loads import JointLoads, normal_load
 from stribeck.ident.model.mechanism import Mechanism
 
-_FELT = 1e-8            # fraction of the greatest force or moment above which a value counts as nonzero
+# fraction of the greatest force or moment above which a value counts as nonzero
+_FELT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class InternalForces:
     length : float
         Characteristic length; a moment divided by this length compares with a force [m].
     units : ndarray, shape (N, r, n + closures, 2, 3)
-        Force, and moment divided by `length`, in the joints of the tree and in the cut joints; orthonormal over all joints.
+        Force, and moment divided by `length`, in the joints of the tree and in the cut joints;
+        orthonormal over all joints.
     """
 
     mechanism: Mechanism
@@ -43,22 +46,28 @@ class InternalForces:
 
     @classmethod
     def of(cls, linearised: Linearised, pose: Kinematics) -> "InternalForces":
-        """Return the basis from the linearised closures: multipliers that cause no torque in a passive joint."""
+        """Return the basis from the linearised closures: multipliers that cause no
+        torque in a passive joint.
+        """
         branch = linearised.branch
         m = branch.mechanism
-        idle = linearised.singular[0][:, :, len(branch.solved):] / branch.row_unit[:, None]
+        idle = linearised.singular[0][:, :, len(branch.solved) :] / branch.row_unit[:, None]
         units = np.zeros((len(pose.axis), idle.shape[2], m.n + len(m.closures), 2, 3))
         for k in range(idle.shape[2]):
             force, moment = cut_wrenches(m, pose, idle[:, :, k])
-            units[:, k, :m.n] = _transmitted(m, pose, on_links(m, pose, force, moment))
-            units[:, k, m.n:, 0], units[:, k, m.n:, 1] = force, moment
+            units[:, k, : m.n] = _transmitted(m, pose, on_links(m, pose, force, moment))
+            units[:, k, m.n :, 0], units[:, k, m.n :, 1] = force, moment
         units[..., 1, :] /= branch.length
         flat = units.reshape(*units.shape[:2], 6 * units.shape[2])
         lower = np.linalg.cholesky(flat @ flat.transpose(0, 2, 1))
         return cls(m, pose.axis, branch.length, np.linalg.solve(lower, flat).reshape(units.shape))
 
-    def hide(self, loads: JointLoads, force: Array, moment: Array) -> tuple[JointLoads, Array, Array]:
-        """Return joint loads and cut-joint wrenches, with nan for values that depend on the stiffness of the joints."""
+    def hide(
+        self, loads: JointLoads, force: Array, moment: Array
+    ) -> tuple[JointLoads, Array, Array]:
+        """Return joint loads and cut-joint wrenches, with nan for values that depend on
+        the stiffness of the joints.
+        """
         if not self.units.shape[1]:
             return loads, force, moment
         reached = self._reached(self._carried(loads, force, moment))
@@ -67,50 +76,91 @@ class InternalForces:
         shared = np.einsum("nrjki,nrs->nsjki", self.units, reached)
         n = self.mechanism.n
         along = np.einsum("nsjki,nji->nsjk", shared[:, :, :n], self.axis)
-        across = np.linalg.norm(shared[:, :, :n] - along[..., None] * self.axis[:, None, :, None], axis=4)
-        (axial, twist), (radial, bending) = ((np.abs(part).max(axis=1) > _FELT).transpose(2, 0, 1) for part in (along, across))
+        across = np.linalg.norm(
+            shared[:, :, :n] - along[..., None] * self.axis[:, None, :, None], axis=4
+        )
+        (axial, twist), (radial, bending) = (
+            (np.abs(part).max(axis=1) > _FELT).transpose(2, 0, 1) for part in (along, across)
+        )
         whole = np.linalg.norm(shared, axis=4).max(axis=1) > _FELT
 
         def shown(values: Array, hidden: NDArray[np.bool_]) -> Array:
             return np.where(hidden, np.nan, values)
 
         pressed = radial | bending | np.where(self.mechanism.prismatic, twist, axial)
-        told = replace(loads, radial=shown(loads.radial, radial), bending=shown(loads.bending, bending),
-                       axial=shown(loads.axial, axial), normal=shown(loads.normal, pressed),
-                       force=shown(loads.force, whole[:, :n, :1]), moment=shown(loads.moment, whole[:, :n, 1:]))
+        told = replace(
+            loads,
+            radial=shown(loads.radial, radial),
+            bending=shown(loads.bending, bending),
+            axial=shown(loads.axial, axial),
+            normal=shown(loads.normal, pressed),
+            force=shown(loads.force, whole[:, :n, :1]),
+            moment=shown(loads.moment, whole[:, :n, 1:]),
+        )
         return told, shown(force, whole[:, n:, :1]), shown(moment, whole[:, n:, 1:])
 
-    def share(self, loads: JointLoads, force: Array, moment: Array) -> tuple[JointLoads, Array, Array]:
-        """Return joint loads and cut-joint wrenches for equally stiff joints: the least-squares solution of the balance."""
+    def share(
+        self, loads: JointLoads, force: Array, moment: Array
+    ) -> tuple[JointLoads, Array, Array]:
+        """Return joint loads and cut-joint wrenches for equally stiff joints: the
+        least-squares solution of the balance.
+        """
         if not self.units.shape[1]:
             return loads, force, moment
         carried = self._carried(loads, force, moment)
         amount = np.einsum("nrjki,njki->nr", self.units, carried)
         carried = carried - np.einsum("nrjki,nr->njki", self.units, amount)
         n, m = self.mechanism.n, self.mechanism
-        (f, cut_force), (t, cut_moment) = ((part[:, :n], part[:, n:]) for part in
-                                           (carried[:, :, 0], carried[:, :, 1] * self.length))
+        (f, cut_force), (t, cut_moment) = (
+            (part[:, :n], part[:, n:])
+            for part in (carried[:, :, 0], carried[:, :, 1] * self.length)
+        )
         along, about = (np.einsum("nji,nji->nj", vectors, self.axis) for vectors in (f, t))
-        radial, bending = (np.linalg.norm(vectors - size[..., None] * self.axis, axis=2) for vectors, size in
-                           ((f, along), (t, about)))
+        radial, bending = (
+            np.linalg.norm(vectors - size[..., None] * self.axis, axis=2)
+            for vectors, size in ((f, along), (t, about))
+        )
         normal = np.full_like(radial, np.nan)
         for j, bearing in enumerate(m.bearings):
             if bearing is not None:
-                normal[:, j] = normal_load(bearing, bool(m.prismatic[j]), bending[:, j], radial[:, j], np.abs(along[:, j]),
-                                           np.abs(about[:, j]))
-        shared = replace(loads, radial=radial, bending=bending, axial=np.abs(along), normal=normal, force=f, moment=t)
+                normal[:, j] = normal_load(
+                    bearing,
+                    bool(m.prismatic[j]),
+                    bending[:, j],
+                    radial[:, j],
+                    np.abs(along[:, j]),
+                    np.abs(about[:, j]),
+                )
+        shared = replace(
+            loads,
+            radial=radial,
+            bending=bending,
+            axial=np.abs(along),
+            normal=normal,
+            force=f,
+            moment=t,
+        )
         return shared, cut_force, cut_moment
 
     def _carried(self, loads: JointLoads, force: Array, moment: Array) -> Array:
-        """Stack the wrenches of tree joints and cut joints, moments divided by `length`, shape (N, n + closures, 2, 3)."""
-        return np.concatenate((np.stack((loads.force, loads.moment / self.length), axis=2),
-                               np.stack((force, moment / self.length), axis=2)), axis=1)
+        """Stack the wrenches of tree joints and cut joints, moments divided by `length`,
+        shape (N, n + closures, 2, 3).
+        """
+        return np.concatenate(
+            (
+                np.stack((loads.force, loads.moment / self.length), axis=2),
+                np.stack((force, moment / self.length), axis=2),
+            ),
+            axis=1,
+        )
 
     def _reached(self, carried: Array) -> Array:
-        """Return a projection onto the internal forces that the loads can cause with any joint stiffnesses, shape (N, r, r).
+        """Return a projection onto the internal forces that the loads can cause with any joint
+        stiffnesses, shape (N, r, r).
 
-        The wrenches `carried`, shape (N, joints, 2, 3), excite a unit internal force if they do work along it in any joint. The
-        stiffness of a joint couples all units that load this joint. Units without such a coupling to the loads stay zero.
+        The wrenches `carried`, shape (N, joints, 2, 3), excite a unit internal force if they do
+        work along it in any joint. The stiffness of a joint couples all units that load this joint.
+        Units without such a coupling to the loads stay zero.
         """
         most = np.abs(carried).max(axis=(1, 2, 3), initial=0.0)[:, None, None]
         work = np.einsum("nrjki,njki->nrjk", self.units, carried)
@@ -137,7 +187,9 @@ def _projection(gram: Array) -> Array:
 
 
 def _transmitted(m: Mechanism, pose: Kinematics, on: Array) -> Array:
-    """Return force and moment (about the joint origin) of every joint that balance the wrenches `on` the links, (N, n, 2, 3)."""
+    """Return force and moment (about the joint origin) of every joint that balance the wrenches
+    `on` the links, (N, n, 2, 3).
+    """
     carried = -on.reshape(*on.shape[:2], 2, 3)
     for j in reversed(range(m.n)):
         p = m.parent[j]

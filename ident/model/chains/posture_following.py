@@ -1,9 +1,11 @@
 r"""Following one assembly branch of a closed chain from its posture at q = 0 (P0, Eqs. 23-25).
 
-A closed chain has several postures at one crank angle. This module returns the posture that is reached from q = 0 without passing
-a singular posture. Steps must be short enough to stay on the branch. A step is accepted only if the Jacobian :math:`G_s` of the
-solved joints changes little, :math:`\lVert G_s^+(q_0)\,G_s(q_1) - 1 \rVert < 1`. Within this range the closed posture is unique
-(Newton's iteration contracts), and no posture is singular. Each posture of a batch is followed independently of the others.
+A closed chain has several postures at one crank angle. This module returns the posture that is
+reached from q = 0 without passing a singular posture. Steps must be short enough to stay on the
+branch. A step is accepted only if the Jacobian :math:`G_s` of the solved joints changes little,
+:math:`\lVert G_s^+(q_0)\,G_s(q_1) - 1 \rVert < 1`. Within this range the closed posture is unique
+(Newton's iteration contracts), and no posture is singular. Each posture of a batch is followed
+independently of the others.
 """
 
 from collections.abc import Sequence
@@ -20,16 +22,19 @@ from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import blocks
 
-SINGULAR = 1e4          # condition number from which a posture is singular; forces are then this many times the loads
-_MEET = 1e6             # condition number that ends a path: two branches of solutions are too close to distinguish
-_CLOSED = 1e-12         # m and rad; smaller gaps count as closed
-_TRAVEL = 0.2           # rad, or characteristic lengths, that a joint may travel in a step
-_CHANGE = 0.8           # greatest change of the Jacobian in a step
-_AIM = 0.5              # change of the Jacobian at which the step length aims
-_LEAST = 1e-8           # shortest step, as a fraction of a unit of the known joints
-_FAR = 1e3              # rad, or characteristic lengths; largest distance to which a chain is followed
-_NEWTON = 12            # iterations of Newton's method; three are usual from a prediction
-RANK = 1e-8             # smaller singular values count as zero
+# condition number from which a posture is singular; forces are then this many times the loads
+SINGULAR = 1e4
+# condition number that ends a path: two branches of solutions are too close to distinguish
+_MEET = 1e6
+_CLOSED = 1e-12  # m and rad; smaller gaps count as closed
+_TRAVEL = 0.2  # rad, or characteristic lengths, that a joint may travel in a step
+_CHANGE = 0.8  # greatest change of the Jacobian in a step
+_AIM = 0.5  # change of the Jacobian at which the step length aims
+_LEAST = 1e-8  # shortest step, as a fraction of a unit of the known joints
+# rad, or characteristic lengths; largest distance to which a chain is followed
+_FAR = 1e3
+_NEWTON = 12  # iterations of Newton's method; three are usual from a prediction
+RANK = 1e-8  # smaller singular values count as zero
 
 
 class PostureError(InputError):
@@ -38,7 +43,8 @@ class PostureError(InputError):
     Attributes
     ----------
     condition : float
-        Condition number of the passive joints' Jacobian at this posture; infinite if no posture closes the loops.
+        Condition number of the passive joints' Jacobian at this posture; infinite if no
+        posture closes the loops.
     reachable : ndarray, shape (k, 2) or None
         Reachable range of the known joints on the straight path through zero: lower and upper end.
     """
@@ -50,7 +56,8 @@ class PostureError(InputError):
 
 @dataclass(frozen=True)
 class Branch:
-    """One assembly branch of a closed chain: positions of some joints are known, positions of the others are solved for.
+    """One assembly branch of a closed chain: positions of some joints are known, positions of
+    the others are solved for.
 
     Attributes
     ----------
@@ -75,27 +82,49 @@ class Branch:
         """
         m, home = self.mechanism, np.zeros((1, self.mechanism.n))
         G = self.jacobian(home)[0]
-        rank, rank_all = (int(np.linalg.matrix_rank(part, tol=RANK)) for part in (G[:, self.solved], G))
+        rank, rank_all = (
+            int(np.linalg.matrix_rank(part, tol=RANK)) for part in (G[:, self.solved], G)
+        )
         if rank < len(self.solved):
             condition = float(self.condition(home)[0])
             rigid = [j for j in self.solved if j not in m.springs]
-            told = len(rigid) < len(self.solved) and int(np.linalg.matrix_rank(G[:, rigid], tol=RANK)) == len(rigid)
+            told = len(rigid) < len(self.solved) and int(
+                np.linalg.matrix_rank(G[:, rigid], tol=RANK)
+            ) == len(rigid)
             loose = next((m.names[j] for j in self.solved if j in m.springs), "")
-            cause = (f"elastic joints (for example {loose}) are free; use equilibrium for their rest posture, simulate for "
-                     "their motion" if told else
-                     "a closure is missing, one of these joints has a drive, or the posture is singular")
-            raise PostureError(f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} joints (condition "
-                               f"number {condition:.1e}): {cause}; these joints are {self._names(self.solved)}", condition)
+            cause = (
+                f"elastic joints (for example {loose}) are free; use equilibrium for their rest "
+                "posture, simulate for "
+                "their motion"
+                if told
+                else "a closure is missing, one of these joints has a drive, or the posture is "
+                "singular"
+            )
+            raise PostureError(
+                f"{m.name}: at q = 0 the closures determine only {rank} of {len(self.solved)} "
+                "joints (condition "
+                f"number {condition:.1e}): {cause}; these joints are {self._names(self.solved)}",
+                condition,
+            )
         if rank_all > rank:
-            raise InputError(f"{m.name}: the known joints {self._names(self.known)} cannot move independently: the closures "
-                             f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are given; as many joints "
-                             "as degrees of freedom must have drives")
+            raise InputError(
+                f"{m.name}: the known joints {self._names(self.known)} cannot move independently: "
+                "the closures "
+                f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are "
+                "given; as many joints "
+                "as degrees of freedom must have drives"
+            )
         if not self.close(home).all():
-            raise PostureError(f"{m.name}: the loops do not close at q = 0; correct the joint origins, axes or cut points",
-                               np.inf)
+            raise PostureError(
+                f"{m.name}: the loops do not close at q = 0; correct the joint origins, axes or "
+                "cut points",
+                np.inf,
+            )
         return home
 
-    def follow(self, wanted: Array, worst: float = _MEET, least: float = _LEAST) -> tuple[Array, Array]:
+    def follow(
+        self, wanted: Array, worst: float = _MEET, least: float = _LEAST
+    ) -> tuple[Array, Array]:
         """Follow the branch from home along straight paths of the known joints.
 
         Parameters
@@ -105,7 +134,8 @@ class Branch:
         worst : float
             Condition number, in Frobenius norms, up to which paths are followed.
         least : float
-            Shortest step in the search for the end of the reachable range, as a fraction of a unit of the known joints.
+            Shortest step in the search for the end of the reachable range, as a fraction of a
+            unit of the known joints.
 
         Returns
         -------
@@ -117,9 +147,12 @@ class Branch:
         far = np.abs(wanted / self.unit[list(self.known)]) > _FAR
         if far.any():
             row, k = np.argwhere(far)[0]
-            raise InputError(f"{self.mechanism.name}: {self.mechanism.names[self.known[k]]} = {wanted[row, k]:.3g} "
-                             f"{self._length_unit(k)} is beyond the range in which a chain is followed, "
-                             f"{_FAR * self.unit[self.known[k]]:.3g}; give a value within this range")
+            raise InputError(
+                f"{self.mechanism.name}: {self.mechanism.names[self.known[k]]} = "
+                f"{wanted[row, k]:.3g} "
+                f"{self._length_unit(k)} is beyond the range in which a chain is followed, "
+                f"{_FAR * self.unit[self.known[k]]:.3g}; give a value within this range"
+            )
         q, reached = np.repeat(self.home, len(wanted), axis=0), np.ones(len(wanted))
         if not self.solved:
             q[:, self.known] = wanted
@@ -141,7 +174,9 @@ class Branch:
         while len(rows):
             tangent = way[rows]
             tangent[:, solved] = -apply(inverse[rows], apply(G[rows], tangent))
-            step = np.minimum(np.minimum(size[rows], 1.0 - reached[rows]), _TRAVEL / np.abs(tangent).max(axis=1))
+            step = np.minimum(
+                np.minimum(size[rows], 1.0 - reached[rows]), _TRAVEL / np.abs(tangent).max(axis=1)
+            )
             last = step >= 1.0 - reached[rows]
             trial = q[rows] + step[:, None] * tangent * self.unit
             trial[:, known] = np.where(last[:, None], wanted[rows], trial[:, known])
@@ -149,12 +184,16 @@ class Branch:
             went = rows[good]
             q[went], G[went], inverse[went] = trial[good], there[good], back[good]
             reached[went] = np.where(last[good], 1.0, reached[went] + step[good])
-            size[rows] = step * np.where(regular, np.clip(_AIM / np.maximum(change, 1e-9), 0.1, 2.0), 0.25)
+            size[rows] = step * np.where(
+                regular, np.clip(_AIM / np.maximum(change, 1e-9), 0.1, 2.0), 0.25
+            )
             rows = rows[(reached[rows] < 1.0) & (size[rows] * length[rows] > least)]
         return reached
 
     def step(self, near: Array, wanted: Array, worst: float) -> tuple[Array, NDArray[np.bool_]]:
-        """Return closed postures at known joints `wanted`, (N, k), a step from postures `near`, (N, n), and a mask of success."""
+        """Return closed postures at known joints `wanted`, (N, k), a step from postures `near`, (N,
+        n), and a mask of success.
+        """
         known, solved, G = list(self.known), list(self.solved), self.jacobian(near)
         inverse, way = pseudoinverse(G[:, :, solved]), np.zeros_like(near)
         way[:, known] = (wanted - near[:, known]) / self.unit[known]
@@ -164,18 +203,24 @@ class Branch:
         good = self._tried(trial, inverse, worst)[0]
         return trial, np.asarray(good & (np.abs(way).max(axis=1) <= _TRAVEL))
 
-    def _tried(self, trial: Array, inverse: Array,
-               worst: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array, Array, Array]:
-        """Close the loops in place after a step; `inverse` belongs to the solved joints' Jacobian at the start of the step.
+    def _tried(
+        self, trial: Array, inverse: Array, worst: float
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Array, Array, Array]:
+        """Close the loops in place after a step; `inverse` belongs to the solved joints' Jacobian
+        at the start of the step.
 
-        Returns masks of accepted steps and of closed, regular ends, the change of the Jacobian, the Jacobian and its inverse.
+        Returns masks of accepted steps and of closed, regular ends, the change of the Jacobian, the
+        Jacobian and its inverse.
         """
         solved, predicted = list(self.solved), trial.copy()
         closed, there = self._closed(trial)
         back = pseudoinverse(there[:, :, solved])
         change = np.linalg.norm(inverse @ there[:, :, solved] - np.eye(len(solved)), axis=(1, 2))
         off = np.abs((trial - predicted) / self.unit).max(axis=1)
-        regular = closed & (np.linalg.norm(there[:, :, solved], axis=(1, 2)) * np.linalg.norm(back, axis=(1, 2)) < worst)
+        regular = closed & (
+            np.linalg.norm(there[:, :, solved], axis=(1, 2)) * np.linalg.norm(back, axis=(1, 2))
+            < worst
+        )
         return regular & (change <= _CHANGE) & (off <= _TRAVEL), regular, change, there, back
 
     def close(self, q: Array) -> NDArray[np.bool_]:
@@ -186,7 +231,10 @@ class Branch:
         """As `close`; also return the Jacobian at the closed postures."""
         m, tolerance = self.mechanism, _CLOSED * max(1.0, self.length)
         rows = np.arange(len(q))
-        open_by, G = np.empty((len(q), len(self.row_unit))), np.empty((len(q), len(self.row_unit), m.n))
+        open_by, G = (
+            np.empty((len(q), len(self.row_unit))),
+            np.empty((len(q), len(self.row_unit), m.n)),
+        )
         for _ in range(_NEWTON + 1):
             pose = kinematics(m, q[rows])
             open_by[rows], G[rows] = gap(m, pose), self._scaled(gap_jacobian(m, pose))
@@ -198,21 +246,35 @@ class Branch:
         return np.asarray(np.abs(open_by).max(axis=1, initial=0.0) < tolerance, dtype=bool), G
 
     def unreachable(self, wanted: Array, reached: float) -> PostureError:
-        """Return the error for a path to `wanted`, shape (k,), that ends at fraction `reached`, with the range both ways."""
+        """Return the error for a path to `wanted`, shape (k,), that ends at fraction `reached`,
+        with the range both ways.
+        """
         m, moving = self.mechanism, [int(k) for k in np.flatnonzero(wanted)]
-        turn = 2.0 * np.pi / np.abs(wanted / self.unit[list(self.known)]).max()     # one turn, or 2 pi lengths
+        # one turn, or 2 pi lengths
+        turn = 2.0 * np.pi / np.abs(wanted / self.unit[list(self.known)]).max()
         back = turn * float(self.follow(-turn * wanted[None])[1][0])
         far = np.sort(np.array([-back * wanted, reached * wanted]).T, axis=1)
         names = {k: m.names[self.known[k]] for k in moving}
-        said = ", ".join(f"{name} from {far[k, 0]:.4f} to {far[k, 1]:.4f} {self._length_unit(k)}" for k, name in names.items())
+        said = ", ".join(
+            f"{name} from {far[k, 0]:.4f} to {far[k, 1]:.4f} {self._length_unit(k)}"
+            for k, name in names.items()
+        )
         more = " at least" if back >= turn else ""
         asked = ", ".join(f"{name} = {wanted[k]:.4f}" for k, name in names.items())
-        return PostureError(f"{m.name}: {asked} is not reached: on the straight path from q = 0 the chain comes to a singular "
-                            "posture (condition number infinite): beyond it the loops do not close, or they close in several "
-                            f"ways; on this path the reachable range is{more} {said}", np.inf, far)
+        return PostureError(
+            f"{m.name}: {asked} is not reached: on the straight path from q = 0 the chain comes "
+            "to a singular "
+            "posture (condition number infinite): beyond it the loops do not close, or they close "
+            "in several "
+            f"ways; on this path the reachable range is{more} {said}",
+            np.inf,
+            far,
+        )
 
     def jacobian(self, q: Array) -> Array:
-        """Return the Jacobian of the closures in characteristic lengths and rad, shape (N, rows, n)."""
+        """Return the Jacobian of the closures in characteristic lengths
+        and rad, shape (N, rows, n).
+        """
         return self._scaled(gap_jacobian(self.mechanism, kinematics(self.mechanism, q)))
 
     def at(self, q: Array) -> "Linearised":
@@ -220,7 +282,9 @@ class Branch:
         return Linearised(self, q)
 
     def condition(self, q: Array) -> Array:
-        """Return the condition number of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""
+        """Return the condition number of the solved joints' Jacobian, in characteristic
+        lengths and rad, shape (N,).
+        """
         G = self.jacobian(q)[:, :, self.solved]
         if not self.solved:
             return np.ones(len(q))
@@ -230,9 +294,13 @@ class Branch:
 
     @cached_property
     def length(self) -> float:
-        """Characteristic length: the mean distance between neighbouring joints and cut points [m]."""
+        """Characteristic length: the mean distance between neighbouring
+        joints and cut points [m].
+        """
         m = self.mechanism
-        reach = np.linalg.norm(np.vstack([m.origin, *(closure.points for closure in m.closures)]), axis=1)
+        reach = np.linalg.norm(
+            np.vstack([m.origin, *(closure.points for closure in m.closures)]), axis=1
+        )
         return float(reach[reach > 0.0].mean()) if reach.any() else 1.0
 
     @cached_property
@@ -243,7 +311,9 @@ class Branch:
     @cached_property
     def row_unit(self) -> Array:
         """Unit of each row of the gaps, shape (rows,): 1 rad, or the characteristic length."""
-        return np.asarray(np.where(turning_rows(self.mechanism), 1.0, self.length), dtype=np.float64)
+        return np.asarray(
+            np.where(turning_rows(self.mechanism), 1.0, self.length), dtype=np.float64
+        )
 
     def _scaled(self, G: Array) -> Array:
         return np.asarray(G * (self.unit / self.row_unit[:, None]))
@@ -257,7 +327,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class Linearised:
-    """The closures of a branch, linearised at closed postures; each part is computed once, when it is needed.
+    """The closures of a branch, linearised at closed postures; each part is
+    computed once, when it is needed.
 
     Attributes
     ----------
@@ -277,13 +348,17 @@ class Linearised:
 
     @cached_property
     def singular(self) -> tuple[Array, Array, Array]:
-        """Singular value decomposition of the solved joints' Jacobian; of left vectors (N, rows, rows) the last are idle."""
+        """Singular value decomposition of the solved joints' Jacobian; of left vectors (N,
+        rows, rows) the last are idle.
+        """
         left, values, right = np.linalg.svd(self.jacobian[:, :, self.branch.solved])
         return left, values, right
 
     @cached_property
     def condition(self) -> Array:
-        """Condition number of the solved joints' Jacobian, in characteristic lengths and rad, shape (N,)."""
+        """Condition number of the solved joints' Jacobian, in characteristic
+        lengths and rad, shape (N,).
+        """
         if not self.branch.solved:
             return np.ones(len(self.q))
         if len(self.branch.row_unit) < len(self.branch.solved):
@@ -294,21 +369,30 @@ class Linearised:
     def inverse(self) -> Array:
         """Pseudoinverse of the solved joints' Jacobian, of full rank, shape (N, solved, rows)."""
         left, values, right = self.singular
-        return np.asarray(right.swapaxes(1, 2) @ (left[:, :, :values.shape[1]].swapaxes(1, 2) / values[..., None]))
+        return np.asarray(
+            right.swapaxes(1, 2)
+            @ (left[:, :, : values.shape[1]].swapaxes(1, 2) / values[..., None])
+        )
 
     @cached_property
     def ratio(self) -> Array:
-        """Velocities of the solved joints per velocity of the known joints, scaled units, (N, solved, known)."""
+        """Velocities of the solved joints per velocity of the known joints, scaled
+        units, (N, solved, known).
+        """
         return np.asarray(-self.inverse @ self.jacobian[:, :, self.branch.known])
 
 
 def _condition(singular: Array) -> Array:
     """Return condition numbers from singular values (N, k), the greatest first."""
-    return np.asarray(np.where(singular[:, 0] > 0.0, singular[:, 0] / np.maximum(singular[:, -1], 1e-300), np.inf))
+    return np.asarray(
+        np.where(singular[:, 0] > 0.0, singular[:, 0] / np.maximum(singular[:, -1], 1e-300), np.inf)
+    )
 
 
 def pseudoinverse(G: Array) -> Array:
-    """Return pseudoinverses of matrices with full column rank, (N, columns, rows), accurate enough for Newton steps."""
+    """Return pseudoinverses of matrices with full column rank, (N, columns, rows),
+    accurate enough for Newton steps.
+    """
     return np.asarray(np.linalg.solve(_gram(G), G.transpose(0, 2, 1)))
 
 

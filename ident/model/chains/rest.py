@@ -1,4 +1,6 @@
-"""Postures at rest: springs and gravity balance at joints without a drive, loops are closed, drives hold their positions."""
+"""Postures at rest: springs and gravity balance at joints without a drive, loops are closed,
+drives hold their positions.
+"""
 
 from dataclasses import replace
 
@@ -7,7 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.closed_chain import branch_of, close_loops, closed_rates, swinging_joints, telling_joints
+from stribeck.ident.model.chains.closed_chain import (
+    branch_of,
+    close_loops,
+    closed_rates,
+    swinging_joints,
+    telling_joints,
+)
 from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
 from stribeck.ident.model.chains.posture_following import PostureError
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -15,21 +23,25 @@ from stribeck.ident.model.elastic_joints import spring_torque
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
 
-_STEP = 1e-5            # step of finite differences [rad]
-_NOTHING = 1e-6         # stiffness that counts as zero, as a fraction of weight times reach
-_SOFT = 1e-4            # a posture is stable if the least eigenvalue of its scaled stiffness is greater
-_FAR = 0.5              # largest move of a coordinate in a step [rad]
-_NEWTON = 100           # steps of Newton's method
-_SETTLED, _ROUNDED = 1e-12, 1e-7        # largest last change [rad]; the second value if rounding prevents a smaller change
-_HALVES = 12            # how often a step is halved if the loops do not close
+_STEP = 1e-5  # step of finite differences [rad]
+_NOTHING = 1e-6  # stiffness that counts as zero, as a fraction of weight times reach
+# a posture is stable if the least eigenvalue of its scaled stiffness is greater
+_SOFT = 1e-4
+_FAR = 0.5  # largest move of a coordinate in a step [rad]
+_NEWTON = 100  # steps of Newton's method
+# largest last change [rad]; the second value if rounding prevents a smaller change
+_SETTLED, _ROUNDED = 1e-12, 1e-7
+_HALVES = 12  # how often a step is halved if the loops do not close
 _TINY = 1e-300
-_NAMED = 6              # number of joints that an error names
+_NAMED = 6  # number of joints that an error names
 
 
 def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
-    r"""Find the stable posture at rest of the joints without a drive, shape (n,); the drives stay at their positions in `q`.
+    r"""Find the stable posture at rest of the joints without a drive, shape (n,); the drives stay
+    at their positions in `q`.
 
-    In this posture springs and gravity balance and loops are closed. In local coordinates y of the posture (`local_coordinates`),
+    In this posture springs and gravity balance and loops are closed. In local coordinates y of the
+    posture (`local_coordinates`),
 
     .. math:: B^T (g(q) + K q) = 0, \qquad H = \frac{\partial}{\partial y} B^T (g(q) + K q) > 0,
 
@@ -40,14 +52,15 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     mechanism : Mechanism
         A tree or closed chain.
     q : array_like, shape (n,) or, of a closed chain, (k,)
-        Positions of the drives, and start positions of the other joints for the search [rad or m]. A closed chain also accepts
-        positions of the k driven joints only; the search then starts from closed loops with all springs at zero.
+        Positions of the drives, and start positions of the other joints for the search [rad or m].
+        A closed chain also accepts positions of the k driven joints only; the search then starts
+        from closed loops with all springs at zero.
 
     Raises
     ------
     InputError
-        If no balance is found near `q`, or if the balance is unstable or indifferent. The message names the joint that moves
-        most in the unstable direction.
+        If no balance is found near `q`, or if the balance is unstable or indifferent. The message
+        names the joint that moves most in the unstable direction.
     PostureError
         If the loops cannot be closed.
     """
@@ -56,7 +69,13 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     posture = _start(mechanism, q, held)
     if held.all():
         return posture
-    reach = float(np.linalg.norm(mechanism.origin, axis=1).sum() + np.linalg.norm(mechanism.com, axis=1).max()) or 1.0
+    reach = (
+        float(
+            np.linalg.norm(mechanism.origin, axis=1).sum()
+            + np.linalg.norm(mechanism.com, axis=1).max()
+        )
+        or 1.0
+    )
     weight = mechanism.tree.mass.sum() * np.linalg.norm(mechanism.gravity) * reach
     before = np.inf
     for _ in range(_NEWTON):
@@ -74,13 +93,19 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
     else:
         swinging = [mechanism.names[j] for j in swinging_joints(mechanism)]
         more = f" and {len(swinging) - _NAMED} more" if len(swinging) > _NAMED else ""
-        raise InputError(f"{mechanism.name}: no posture at rest found near q; the passive joints "
-                         f"{', '.join(swinging[:_NAMED])}{more} are too soft for their load")
+        raise InputError(
+            f"{mechanism.name}: no posture at rest found near q; the passive joints "
+            f"{', '.join(swinging[:_NAMED])}{more} are too soft for their load"
+        )
     if values[0] <= _SOFT:
         worst = mechanism.names[int(np.argmax(np.abs(place.T @ ways[:, 0])))]
-        raise InputError(f"{mechanism.name}: at rest joint {worst} "
-                         f"{'would tip over' if values[0] < -_SOFT else 'has nothing that holds it'}: its springs are too soft "
-                         "for the load; start from a posture in which the joint's load hangs down, or use stiffer springs")
+        raise InputError(
+            f"{mechanism.name}: at rest joint {worst} "
+            f"{'would tip over' if values[0] < -_SOFT else 'has nothing that holds it'}: its "
+            "springs are too soft "
+            "for the load; start from a posture in which the joint's load hangs down, or use "
+            "stiffer springs"
+        )
     return posture
 
 
@@ -96,7 +121,9 @@ def set_off(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, A
         posture[list(mechanism.active)] = q
         return equilibrium(mechanism, posture), speed
     posture, known = equilibrium(mechanism, q), telling_joints(mechanism)
-    rates = closed_rates(branch_of(mechanism, known), posture[None], speed[None, known], np.zeros((1, len(known))))
+    rates = closed_rates(
+        branch_of(mechanism, known), posture[None], speed[None, known], np.zeros((1, len(known)))
+    )
     return posture, rates.dq[0]
 
 
@@ -115,18 +142,25 @@ def _start(m: Mechanism, q: ArrayLike, held: NDArray[np.bool_]) -> Array:
 
 
 def _stiffness(place: LocalCoordinates, least: float) -> tuple[Array, Array, Array]:
-    """Return scaled stiffnesses in uncoupled directions, these directions, and the unbalanced torque in each direction.
+    """Return scaled stiffnesses in uncoupled directions, these directions, and the unbalanced
+    torque in each direction.
 
-    Each stiffness is divided by the stiffness scale of its coordinates. The coordinates are principal directions of the springs,
-    so rounding errors of stiff springs do not hide soft springs.
+    Each stiffness is divided by the stiffness scale of its coordinates. The
+    coordinates are principal directions of the springs, so rounding errors of stiff
+    springs do not hide soft springs.
     """
     m, k = place.mechanism, place.k
-    springs = np.array([m.springs[j].stiffness if j in m.springs else 0.0 for j in range(m.n)]) * place.unit**2
+    springs = (
+        np.array([m.springs[j].stiffness if j in m.springs else 0.0 for j in range(m.n)])
+        * place.unit**2
+    )
     own, turned = np.linalg.eigh((place.T.T * springs) @ place.T)
     y = np.zeros((2 * k + 1, k))
     y[1::2], y[2::2] = _STEP * turned.T, -_STEP * turned.T
     q, B, _ = place.place(y, np.zeros((len(y), place.r)))
-    torque = (inverse_dynamics(replace(m, closures=()), q) + spring_torque(m, q, np.zeros_like(q))) * place.unit
+    torque = (
+        inverse_dynamics(replace(m, closures=()), q) + spring_torque(m, q, np.zeros_like(q))
+    ) * place.unit
     pull = np.einsum("nik,ni->nk", B, torque) @ turned
     H = (pull[1::2] - pull[2::2]) / (2.0 * _STEP)
     size = np.sqrt(np.maximum(np.maximum(np.abs(np.diag(H)), own), least))

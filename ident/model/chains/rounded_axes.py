@@ -1,15 +1,19 @@
-"""Correction of rounded joint axes of a closed chain: planar loops do not close if axes are parallel to a few digits only."""
+"""Correction of rounded joint axes of a closed chain: planar loops do not close if axes are
+parallel to a few digits only.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array, cross
 
-ROUNDED = 1e-4          # rad; axes within this angle of parallel (or of normal) are taken as parallel (or normal)
+# rad; axes within this angle of parallel (or of normal) are taken as parallel (or normal)
+ROUNDED = 1e-4
 
 
 def without_rounding(axis: Array, prismatic: NDArray[np.bool_]) -> Array:
-    """Return axes in which nearly parallel axes equal their mean, and slides nearly normal to such revolute axes are normal.
+    """Return axes in which nearly parallel axes equal their mean, and slides nearly normal to such
+    revolute axes are normal.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-r"""Friction of spherical and universal joints of the tree, and of spherical cut joints (P4, Eqs. 3-5)."""
+r"""Friction of spherical and universal joints of the tree, and of spherical
+cut joints (P4, Eqs. 3-5).
+"""
 
 from collections.abc import Collection
 
@@ -23,7 +25,8 @@ def ball_moment(friction_arm: float, force: Array, w: Array, creep: float = 0.0)
     w : ndarray, shape (N, 3)
         Angular velocity of one part relative to the other part [rad/s].
     creep : float
-        omega_c, speed below which the moment decreases with the speed [rad/s]; 0 gives the paper's law, with no moment at rest.
+        omega_c, speed below which the moment decreases with the speed [rad/s]; 0 gives the paper's
+        law, with no moment at rest.
 
     Returns
     -------
@@ -35,8 +38,11 @@ def ball_moment(friction_arm: float, force: Array, w: Array, creep: float = 0.0)
     return np.asarray(-friction_arm * np.linalg.norm(force, axis=1, keepdims=True) * direction)
 
 
-def tree_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0, held: Collection[int] = ()) -> Array:
-    """Compute friction of the tree's spherical and universal joints about each of their revolute axes, shape (N, n) [N·m].
+def tree_balls(
+    m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0, held: Collection[int] = ()
+) -> Array:
+    """Compute friction of the tree's spherical and universal joints about each of their revolute
+    axes, shape (N, n) [N·m].
 
     Parameters
     ----------
@@ -62,15 +68,22 @@ def tree_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0,
     return friction
 
 
-def cut_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0) -> tuple[Array, Array]:
-    """Compute friction of spherical cut joints: wrenches on the links, (N, n, 6), and dissipated power, (N,) [W].
+def cut_balls(
+    m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0
+) -> tuple[Array, Array]:
+    """Compute friction of spherical cut joints: wrenches on the links, (N, n, 6), and
+    dissipated power, (N,) [W].
 
-    `force` is the force at the closures, shape (N, closures, 3) [N]; other parameters as in `tree_balls`.
+    `force` is the force at the closures, shape (N, closures, 3) [N]; other
+    parameters as in `tree_balls`.
     """
     out, power = np.zeros((*pose.origin.shape[:2], 6)), np.zeros(len(pose.origin))
     for k, closure in enumerate(m.closures):
         if closure.friction_arm:
-            a, b = ((pose.w[:, link] if link >= 0 else np.zeros_like(pose.w[:, 0])) for link in closure.links)
+            a, b = (
+                (pose.w[:, link] if link >= 0 else np.zeros_like(pose.w[:, 0]))
+                for link in closure.links
+            )
             moment = ball_moment(closure.friction_arm, force[:, k], a - b, creep)
             power -= np.einsum("ni,ni->n", moment, a - b)
             for link, sign in zip(closure.links, (1.0, -1.0), strict=True):
@@ -81,4 +94,6 @@ def cut_balls(m: Mechanism, pose: Kinematics, force: Array, creep: float = 0.0) 
 
 def balls_rub(m: Mechanism) -> bool:
     """Tell whether a spherical or universal joint, or a spherical closure, has friction."""
-    return any(ball.friction_arm for ball in m.balls) or any(closure.friction_arm for closure in m.closures)
+    return any(ball.friction_arm for ball in m.balls) or any(
+        closure.friction_arm for closure in m.closures
+    )

@@ -1,7 +1,8 @@
-r"""Conditions for spherical and universal joints of the tree to stop, stick and break loose: Coulomb's law in space.
+r"""Conditions for spherical and universal joints of the tree to stop, stick and break
+loose: Coulomb's law in space.
 
-A joint at rest holds any moment up to its sliding friction, :math:`|M| \le K |R|`. The friction moment of a turning joint opposes
-the relative angular velocity (P4, Eqs. 3-5).
+A joint at rest holds any moment up to its sliding friction, :math:`|M| \le K |R|`. The friction
+moment of a turning joint opposes the relative angular velocity (P4, Eqs. 3-5).
 """
 
 import numpy as np
@@ -11,12 +12,15 @@ from stribeck.ident.model.driven.motion_equations import CREEP, Forces
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.mechanism import Mechanism
 
-TURNS, CREEPS = 1.0, 2.0        # values of `way` (0: sticks); a ball with undetermined static friction creeps
-_STOPPED = 30.0 * CREEP         # rad/s at which a decelerating joint has stopped: friction is still 0.9994 of its level
+# values of `way` (0: sticks); a ball with undetermined static friction creeps
+TURNS, CREEPS = 1.0, 2.0
+# rad/s at which a decelerating joint has stopped: friction is still 0.9994 of its level
+_STOPPED = 30.0 * CREEP
 
 
 def beyond(m: Mechanism, balls: tuple[int, ...], forces: Forces) -> Array:
-    """Compute by how much the moment on each ball at rest exceeds its greatest static friction, shape (N, b) [N·m].
+    """Compute by how much the moment on each ball at rest exceeds its greatest static
+    friction, shape (N, b) [N·m].
 
     Parameters
     ----------
@@ -27,18 +31,32 @@ def beyond(m: Mechanism, balls: tuple[int, ...], forces: Forces) -> Array:
         Forces in N states.
     """
     axes = kinematics(m, forces.q).axis
-    return np.stack([np.linalg.norm(_moment(axes[:, list(joints)], forces.lacking[:, list(joints)]), axis=1)
-                     - arm * np.linalg.norm(forces.loads.force[:, joints[-1]], axis=1)
-                     for joints, arm in _of(m, balls)], axis=1)
+    return np.stack(
+        [
+            np.linalg.norm(_moment(axes[:, list(joints)], forces.lacking[:, list(joints)]), axis=1)
+            - arm * np.linalg.norm(forces.loads.force[:, joints[-1]], axis=1)
+            for joints, arm in _of(m, balls)
+        ],
+        axis=1,
+    )
 
 
 def left_of_speed(m: Mechanism, balls: tuple[int, ...], forces: Forces) -> Array:
-    """Return a value that is negative for balls that decelerate and have stopped, shape (N, b); parameters as in `beyond`."""
+    """Return a value that is negative for balls that decelerate and have stopped, shape (N, b);
+    parameters as in `beyond`.
+    """
     axes, found = kinematics(m, forces.q).axis, []
     for joints, _ in _of(m, balls):
-        w, gain = (np.einsum("njk,nj->nk", axes[:, list(joints)], rate[:, list(joints)]) for rate in (forces.dq, forces.ddq))
+        w, gain = (
+            np.einsum("njk,nj->nk", axes[:, list(joints)], rate[:, list(joints)])
+            for rate in (forces.dq, forces.ddq)
+        )
         speed = np.linalg.norm(w, axis=1)
-        along = np.where(speed > 0.0, np.sum(w * gain, axis=1) / np.maximum(speed, 1e-300), np.linalg.norm(gain, axis=1))
+        along = np.where(
+            speed > 0.0,
+            np.sum(w * gain, axis=1) / np.maximum(speed, 1e-300),
+            np.linalg.norm(gain, axis=1),
+        )
         found.append(np.maximum(speed - _STOPPED, along))
     return np.stack(found, axis=1)
 
@@ -48,5 +66,7 @@ def _of(m: Mechanism, balls: tuple[int, ...]) -> list[tuple[tuple[int, ...], flo
 
 
 def _moment(axes: Array, torque: Array) -> Array:
-    """Return the moment, (N, 3), with given torques, (N, k), about the axes of a joint, (N, k, 3)."""
+    """Return the moment, (N, 3), with given torques, (N, k), about the
+    axes of a joint, (N, k, 3).
+    """
     return np.asarray((np.linalg.pinv(axes) @ torque[..., None])[..., 0])

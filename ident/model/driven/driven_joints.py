@@ -1,12 +1,15 @@
-r"""The driven joints of a closed chain as a mechanism: the drives move all other joints (P0, Eqs. 23-27).
+r"""The driven joints of a closed chain as a mechanism: the drives move all
+other joints (P0, Eqs. 23-27).
 
-The positions of the driven joints determine the whole posture, and with it velocities and accelerations of the other joints. By
-virtual work, the torque of a drive (index a) includes the torques of the joints that the drive moves (index p),
+The positions of the driven joints determine the whole posture, and with it velocities and
+accelerations of the other joints. By virtual work, the torque of a drive (index a) includes the
+torques of the joints that the drive moves (index p),
 
 .. math:: \tau = \left(M \ddot q + h\right)_a + D^T \left(M \ddot q + h\right)_p, \qquad D = -G_p^+ G_a,
 
-with the Jacobian G of the closures. Loads of the driven joints follow from the cut-joint forces. If joints without a drive have
-friction, torques and loads include this friction, and both follow from the cut-joint forces (`closed_driving_torque`).
+with the Jacobian G of the closures. Loads of the driven joints follow from the cut-joint forces. If
+joints without a drive have friction, torques and loads include this friction, and both follow from
+the cut-joint forces (`closed_driving_torque`).
 """
 
 from collections.abc import Sequence
@@ -18,7 +21,13 @@ from numpy.typing import ArrayLike
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.closed_chain import ForceBalance, LoopsInMotion, branch_of, closed_rates, swinging_joints
+from stribeck.ident.model.chains.closed_chain import (
+    ForceBalance,
+    LoopsInMotion,
+    branch_of,
+    closed_rates,
+    swinging_joints,
+)
 from stribeck.ident.model.chains.posture_following import Branch, Linearised
 from stribeck.ident.model.driven.driving_torques import balanced_torque
 from stribeck.ident.model.driven.passive_joints import rubs, with_friction, without_friction
@@ -29,15 +38,20 @@ from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 from stribeck.ident.model.recursion import batch, blocks
 from stribeck.ident.model.regressor import PER_LINK, torque_regressor
 
-_WORST, _LEAST = 1e4, 1e-3      # condition number and shortest step that end a first search along a path; `posture` searches on
-_RECENT = 8             # number of cached batches of postures: callers ask for loads and torques of one motion
-_KEPT = 2               # number of cached blocks of motion: the derivative of loads by masses needs one motion many times
-_PLACES = 9             # number of postures along a path at which the condition number is computed,
-_PEAK, _CLOSER = 0.7, 3     # part of the greatest value from which a peak among them is searched on, and halvings of its width
+# condition number and shortest step that end a first search along a path; `posture` searches on
+_WORST, _LEAST = 1e4, 1e-3
+# number of cached batches of postures: callers ask for loads and torques of one motion
+_RECENT = 8
+# number of cached blocks of motion: the derivative of loads by masses needs one motion many times
+_KEPT = 2
+_PLACES = 9  # number of postures along a path at which the condition number is computed,
+# part of the greatest value from which a peak among them is searched on, and halvings of its width
+_PEAK, _CLOSER = 0.7, 3
 
 
 def driven_joints(whole: Mechanism) -> Mechanism:
-    """Return a mechanism of the driven joints of a closed chain; torques, loads and mass matrix are those of the whole chain.
+    """Return a mechanism of the driven joints of a closed chain; torques, loads and mass matrix are
+    those of the whole chain.
 
     Parameters
     ----------
@@ -47,23 +61,41 @@ def driven_joints(whole: Mechanism) -> Mechanism:
     Raises
     ------
     InputError
-        If the chain has no drive, more drives than degrees of freedom, or elastic joints that the loops leave free.
+        If the chain has no drive, more drives than degrees of freedom, or elastic joints
+        that the loops leave free.
     PostureError
-        If the driven joints do not determine the posture at q = 0, or if the loops do not close at q = 0.
+        If the driven joints do not determine the posture at q = 0, or if the
+        loops do not close at q = 0.
     """
     drives = list(whole.active)
     if not drives:
         raise InputError(f"{whole.name}: every joint is passive; at least one joint needs a drive")
     if swinging := swinging_joints(whole):
-        raise InputError(f"{whole.name}: elastic joints (for example {whole.names[swinging[0]]}) move by themselves, so the "
-                         "drive positions do not determine the posture, as they must for an arm; leave out the springs of the "
-                         "model, or give the model's file to stribeck loads and simulate, which accept elastic joints")
+        raise InputError(
+            f"{whole.name}: elastic joints (for example {whole.names[swinging[0]]}) move by "
+            "themselves, so the "
+            "drive positions do not determine the posture, as they must for an arm; leave out the "
+            "springs of the "
+            "model, or give the model's file to stribeck loads and simulate, which accept elastic "
+            "joints"
+        )
     _ = branch_of(whole, drives).home
     return Mechanism(
-        whole.name, tuple(whole.names[j] for j in drives), (-1,) * len(drives), whole.prismatic[drives], whole.axis[drives],
-        whole.origin[drives], whole.mass[drives], whole.com[drives], whole.inertia[drives], whole.gravity, whole.position[drives],
-        tuple(whole.bearings[j] for j in drives), rotors=None if whole.rotors is None else whole.rotors[np.ix_(drives, drives)],
-        chain=DrivenChain(whole))
+        whole.name,
+        tuple(whole.names[j] for j in drives),
+        (-1,) * len(drives),
+        whole.prismatic[drives],
+        whole.axis[drives],
+        whole.origin[drives],
+        whole.mass[drives],
+        whole.com[drives],
+        whole.inertia[drives],
+        whole.gravity,
+        whole.position[drives],
+        tuple(whole.bearings[j] for j in drives),
+        rotors=None if whole.rotors is None else whole.rotors[np.ix_(drives, drives)],
+        chain=DrivenChain(whole),
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +115,9 @@ class DrivenChain:
     whole: Mechanism
     classes: tuple[PassiveJoints, ...] = ()
     continues: bool = False
-    _recent: dict[bytes, tuple[Array, Array]] = field(default_factory=dict, repr=False, compare=False)
+    _recent: dict[bytes, tuple[Array, Array]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
     _known: dict[bytes, LoopsInMotion] = field(default_factory=dict, repr=False, compare=False)
 
     def posture(self, driven: Mechanism, q: ArrayLike) -> Array:
@@ -92,7 +126,8 @@ class DrivenChain:
         Raises
         ------
         PostureError
-            If a posture cannot be reached; the message states the reachable range of the driven joints.
+            If a posture cannot be reached; the message states the reachable
+            range of the driven joints.
         """
         wanted = batch("q", q, driven)
         posture, reached = self._reach(wanted)
@@ -104,15 +139,29 @@ class DrivenChain:
                     raise self._branch.unreachable(wanted[row], part)
         return posture
 
-    def torque(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
-               external: ArrayLike | None) -> Array:
-        """Return the torques of the drives, shape (N, n), see `mechanism.Chain`; errors as in `posture`."""
+    def torque(
+        self,
+        driven: Mechanism,
+        q: ArrayLike,
+        dq: ArrayLike | None,
+        ddq: ArrayLike | None,
+        external: ArrayLike | None,
+    ) -> Array:
+        """Return the torques of the drives, shape (N, n), see
+        `mechanism.Chain`; errors as in `posture`.
+        """
         m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
         if not len(posture):
             return np.zeros((0, driven.n))
-        return np.concatenate([self._torque(self._balance(m, posture[rows], rates[:, rows]),
-                                            None if external is None else np.asarray(external)[rows])
-                               for rows in blocks(len(posture))])
+        return np.concatenate(
+            [
+                self._torque(
+                    self._balance(m, posture[rows], rates[:, rows]),
+                    None if external is None else np.asarray(external)[rows],
+                )
+                for rows in blocks(len(posture))
+            ]
+        )
 
     def _torque(self, balance: ForceBalance, external: Array | None) -> Array:
         m, motion = balance.mechanism, balance.motion
@@ -123,19 +172,45 @@ class DrivenChain:
             rest += spring_torque(m, motion.q, motion.dq)
         return self._moved(balance.loops.linearised, rest)
 
-    def loads(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None,
-              external: ArrayLike | None) -> JointLoads:
-        """Return the loads of the driven joints, (N, n) each, see `mechanism.Chain`; errors as in `posture`, `closed_loads`."""
+    def loads(
+        self,
+        driven: Mechanism,
+        q: ArrayLike,
+        dq: ArrayLike | None,
+        ddq: ArrayLike | None,
+        external: ArrayLike | None,
+    ) -> JointLoads:
+        """Return the loads of the driven joints, (N, n) each, see `mechanism.Chain`; errors as in
+        `posture`, `closed_loads`.
+        """
         m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
-        found = [_loads(self._balance(m, posture[rows], rates[:, rows]),
-                        None if external is None else np.asarray(external)[rows]) for rows in blocks(len(posture))]
+        found = [
+            _loads(
+                self._balance(m, posture[rows], rates[:, rows]),
+                None if external is None else np.asarray(external)[rows],
+            )
+            for rows in blocks(len(posture))
+        ]
         drives = list(self.whole.active)
-        return JointLoads(*(np.concatenate([getattr(joints, one.name)[:, drives] for joints in found]) if found else
-                            np.zeros((0, driven.n, *(3,) * (one.name in ("force", "moment")))) for one in fields(JointLoads)))
+        return JointLoads(
+            *(
+                np.concatenate([getattr(joints, one.name)[:, drives] for joints in found])
+                if found
+                else np.zeros((0, driven.n, *(3,) * (one.name in ("force", "moment"))))
+                for one in fields(JointLoads)
+            )
+        )
 
-    def regressor(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> Array:
-        """Return the torque regressor for all links, (N, n, 10 whole.n), see `mechanism.Chain`; errors as in `posture`."""
-        m, posture, rates = replace(self._as(driven), closures=()), *self._states(driven, q, dq, ddq)
+    def regressor(
+        self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None
+    ) -> Array:
+        """Return the torque regressor for all links, (N, n, 10 whole.n), see
+        `mechanism.Chain`; errors as in `posture`.
+        """
+        m, posture, rates = (
+            replace(self._as(driven), closures=()),
+            *self._states(driven, q, dq, ddq),
+        )
         out = np.zeros((driven.n, PER_LINK * m.n, len(posture)))
         for rows in blocks(len(posture)):
             motion = closed_rates(self._branch, posture[rows], *rates[:, rows])
@@ -144,14 +219,28 @@ class DrivenChain:
         return out.transpose(2, 0, 1)
 
     def rubbing_rates(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike) -> Array:
-        """See `mechanism.Chain`; spherical and universal joints give the norm of their velocities; errors as in `posture`."""
+        """See `mechanism.Chain`; spherical and universal joints give the norm of their
+        velocities; errors as in `posture`.
+        """
         posture, rates = self._states(driven, q, dq, None)
-        velocity = np.concatenate([closed_rates(self._branch, posture[rows], *rates[:, rows]).dq for rows in blocks(len(posture))]
-                                  or [np.zeros((0, self.whole.n))])
+        velocity = np.concatenate(
+            [
+                closed_rates(self._branch, posture[rows], *rates[:, rows]).dq
+                for rows in blocks(len(posture))
+            ]
+            or [np.zeros((0, self.whole.n))]
+        )
         parts = {ball.name: list(ball.joints) for ball in self.whole.balls} | {
-            name: [j] for j, name in enumerate(self.whole.names)}
-        found = [np.linalg.norm(velocity[:, parts[joint]], axis=1) if len(parts[joint]) > 1 else velocity[:, parts[joint][0]]
-                 for one in self.classes for joint in one.joints if joint in parts]
+            name: [j] for j, name in enumerate(self.whole.names)
+        }
+        found = [
+            np.linalg.norm(velocity[:, parts[joint]], axis=1)
+            if len(parts[joint]) > 1
+            else velocity[:, parts[joint][0]]
+            for one in self.classes
+            for joint in one.joints
+            if joint in parts
+        ]
         return np.stack(found, axis=1) if found else np.zeros((len(posture), 0))
 
     def with_classes(self, classes: Sequence[PassiveJoints]) -> "DrivenChain":
@@ -167,28 +256,45 @@ class DrivenChain:
         return replace(self, whole=replace(self.whole, mass=mass, com=com, inertia=inertia))
 
     def _moved(self, linearised: Linearised | None, rest: Array) -> Array:
-        """Convert torques of all joints, (N, whole.n) or (N, whole.n, k), to torques of the drives by virtual work."""
+        """Convert torques of all joints, (N, whole.n) or (N, whole.n, k), to torques of
+        the drives by virtual work.
+        """
         assert linearised is not None
         branch, columns = linearised.branch, rest.reshape(*rest.shape[:2], -1)
         known, solved, unit = list(branch.known), list(branch.solved), branch.unit[:, None]
         carried = linearised.ratio.transpose(0, 2, 1) @ (columns[:, solved] * unit[solved])
-        return np.asarray((columns[:, known] + carried / unit[known]).reshape(len(rest), len(known), *rest.shape[2:]))
+        return np.asarray(
+            (columns[:, known] + carried / unit[known]).reshape(
+                len(rest), len(known), *rest.shape[2:]
+            )
+        )
 
     def condition(self, start: Array, target: Array) -> Array:
-        """Return the greatest condition number on straight paths, shape (K,), see `mechanism.Chain`."""
+        """Return the greatest condition number on straight paths, shape
+        (K,), see `mechanism.Chain`.
+        """
         part = np.linspace(0.0, 1.0, _PLACES)
         place = start[:, None] + part[:, None] * (target - start)[:, None]
         found = self._condition_at(place.reshape(-1, start.shape[1])).reshape(-1, _PLACES)
         greatest = np.asarray(found.max(axis=1))
         beside = np.pad(found, ((0, 0), (1, 1)), constant_values=-np.inf)
-        peaks = (found > beside[:, :-2]) & (found >= beside[:, 2:]) & (found > _PEAK * greatest[:, None])
-        row, k = np.nonzero(peaks & (np.isfinite(greatest) & np.any(start != target, axis=1))[:, None])
+        peaks = (
+            (found > beside[:, :-2])
+            & (found >= beside[:, 2:])
+            & (found > _PEAK * greatest[:, None])
+        )
+        row, k = np.nonzero(
+            peaks & (np.isfinite(greatest) & np.any(start != target, axis=1))[:, None]
+        )
         middle, top, width = part[k], found[row, k], part[1]
         for _ in range(_CLOSER):
             width *= 0.5
             tried = np.clip(middle[:, None] + [-width, width], 0.0, 1.0)
-            values = self._condition_at((start[row, None] + tried[..., None] * (target - start)[row, None]).reshape(
-                -1, start.shape[1])).reshape(-1, 2)
+            values = self._condition_at(
+                (start[row, None] + tried[..., None] * (target - start)[row, None]).reshape(
+                    -1, start.shape[1]
+                )
+            ).reshape(-1, 2)
             side = np.argmax(values, axis=1)[:, None]
             higher = np.take_along_axis(values, side, axis=1)[:, 0]
             middle = np.where(higher > top, np.take_along_axis(tried, side, axis=1)[:, 0], middle)
@@ -197,7 +303,9 @@ class DrivenChain:
         return greatest
 
     def _condition_at(self, q: Array) -> Array:
-        """Return the condition number at positions of the drives, (N, n), shape (N,); infinite out of reach."""
+        """Return the condition number at positions of the drives, (N, n), shape
+        (N,); infinite out of reach.
+        """
         posture, reached = self._reach(q)
         condition = np.full(len(q), np.inf)
         there = reached >= 1.0
@@ -209,7 +317,9 @@ class DrivenChain:
     def farthest(self, q: Array) -> tuple[Array, Array]:
         """See `mechanism.Chain`."""
         posture, reached = self._reach(q)
-        return reached, np.concatenate([self._branch.condition(posture[rows]) for rows in blocks(len(q))])
+        return reached, np.concatenate(
+            [self._branch.condition(posture[rows]) for rows in blocks(len(q))]
+        )
 
     def reach(self, driven: Mechanism) -> Array:
         """Return the range of each drive alone, shape (n, 2), see `mechanism.Chain`."""
@@ -219,14 +329,26 @@ class DrivenChain:
         reached = branch.follow(ways, _WORST, _LEAST)[1]
         return np.asarray((reached[:, None] * ways).sum(axis=1).reshape(2, driven.n).T)
 
-    def _states(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None) -> tuple[Array, Array]:
-        """Return positions of all joints, (N, whole.n), and velocities and accelerations of the driven joints, (2, N, n)."""
+    def _states(
+        self, driven: Mechanism, q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None
+    ) -> tuple[Array, Array]:
+        """Return positions of all joints, (N, whole.n), and velocities and accelerations of the
+        driven joints, (2, N, n).
+        """
         posture = self.posture(driven, q)
-        return posture, np.array([np.zeros((len(posture), driven.n)) if rate is None else batch(name, rate, driven, len(posture))
-                                  for name, rate in (("dq", dq), ("ddq", ddq))])
+        return posture, np.array(
+            [
+                np.zeros((len(posture), driven.n))
+                if rate is None
+                else batch(name, rate, driven, len(posture))
+                for name, rate in (("dq", dq), ("ddq", ddq))
+            ]
+        )
 
     def _as(self, driven: Mechanism) -> Mechanism:
-        """Return the whole chain with gravity and bearings of `driven`, and with the friction of the joints without a drive."""
+        """Return the whole chain with gravity and bearings of `driven`, and with the friction of
+        the joints without a drive.
+        """
         bearings = list(self.whole.bearings)
         for j, bearing in zip(self.whole.active, driven.bearings, strict=True):
             bearings[j] = bearing
@@ -238,7 +360,9 @@ class DrivenChain:
         return branch_of(self.whole, self.whole.active)
 
     def _balance(self, m: Mechanism, posture: Array, rates: Array) -> ForceBalance:
-        """Return the balance of a mechanism of this geometry in one block; the last blocks are kept for other masses."""
+        """Return the balance of a mechanism of this geometry in one block; the last blocks
+        are kept for other masses.
+        """
         key = posture.tobytes() + rates.tobytes()
         if key not in self._known:
             if len(self._known) == _KEPT:
@@ -247,11 +371,14 @@ class DrivenChain:
         return ForceBalance(m, self._known[key])
 
     def _reach(self, wanted: Array) -> tuple[Array, Array]:
-        """Return the last closed posture on each straight path from q = 0 to `wanted`, and the completed part of the path."""
+        """Return the last closed posture on each straight path from q = 0 to `wanted`, and the
+        completed part of the path.
+        """
         if not len(wanted):
             return np.zeros((0, self.whole.n)), np.ones(0)
         if (key := wanted.tobytes()) not in self._recent:
-            first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))       # repeated rows are solved once
+            # repeated rows are solved once
+            first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))
             posture, reached = self._follow(wanted[first])
             again = np.cumsum(first) - 1
             if len(self._recent) == _RECENT:
@@ -260,8 +387,13 @@ class DrivenChain:
         return self._recent[key]
 
     def _follow(self, wanted: Array) -> tuple[Array, Array]:
-        """As `Branch.follow`; a `continued` chain first tries one step from the previous postures, and keeps valid steps."""
-        last = next((found for found in reversed(self._recent.values()) if len(found[0]) == len(wanted)), None)
+        """As `Branch.follow`; a `continued` chain first tries one step from the previous
+        postures, and keeps valid steps.
+        """
+        last = next(
+            (found for found in reversed(self._recent.values()) if len(found[0]) == len(wanted)),
+            None,
+        )
         if not self.continues or last is None or not self._branch.solved:
             return self._branch.follow(wanted, _WORST, _LEAST)
         posture, good = self._branch.step(last[0], wanted, _WORST)
@@ -272,4 +404,8 @@ class DrivenChain:
 
 
 def _loads(balance: ForceBalance, external: Array | None) -> JointLoads:
-    return balanced_torque(balance, external).loads if rubs(balance.mechanism) else balance.loads(external=external).joints
+    return (
+        balanced_torque(balance, external).loads
+        if rubs(balance.mechanism)
+        else balance.loads(external=external).joints
+    )

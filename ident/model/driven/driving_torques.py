@@ -1,10 +1,11 @@
-r"""Friction in the dynamics: driving torques (P0, Eqs. 42, 52, 53, 55, 56, Algorithm 1; P4, Eqs. 3-5).
+r"""Friction in the dynamics: driving torques (P0, Eqs. 42, 52, 53, 55, 56,
+Algorithm 1; P4, Eqs. 3-5).
 
 .. math:: M \ddot q + h = \tau_d - \tau_f(\dot q, N), \qquad N = N(q, \dot q, \ddot q)
 
-Friction of a joint depends on the load of the joint. In a tree, friction acts about the joint axis and does not change any
-load. In a closed chain with friction in passive or spherical joints, loads and friction depend on each other and are solved
-together.
+Friction of a joint depends on the load of the joint. In a tree, friction acts about the joint axis
+and does not change any load. In a closed chain with friction in passive or spherical joints, loads
+and friction depend on each other and are solved together.
 """
 
 from dataclasses import dataclass
@@ -31,9 +32,11 @@ from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import batch
 
-_SETTLED = 1e-13        # relative change of friction between iterations at which the iteration has converged
-_TURNS = 500            # iterations
-_LOCKED = 1e12          # N or N·m; a larger change of friction between iterations means a self-locking mechanism
+# relative change of friction between iterations at which the iteration has converged
+_SETTLED = 1e-13
+_TURNS = 500  # iterations
+# N or N·m; a larger change of friction between iterations means a self-locking mechanism
+_LOCKED = 1e12
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ class Driving:
 
 
 def joint_friction(mechanism: Mechanism, dq: ArrayLike, loads: JointLoads) -> Array:
-    """Compute the friction torque of every joint by the mechanism's laws (Eqs. 42, 52), shape (N, n) [N·m or N]."""
+    """Compute the friction torque of every joint by the mechanism's laws (Eqs. 42,
+    52), shape (N, n) [N·m or N].
+    """
     dq = batch("dq", dq, mechanism)
     friction = np.zeros_like(dq)
     for j, stated in mechanism.friction.items():
@@ -68,12 +73,17 @@ def joint_friction(mechanism: Mechanism, dq: ArrayLike, loads: JointLoads) -> Ar
     return friction
 
 
-def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike,
-                   external: ArrayLike | None = None) -> Driving:
+def driving_torque(
+    mechanism: Mechanism,
+    q: ArrayLike,
+    dq: ArrayLike,
+    ddq: ArrayLike,
+    external: ArrayLike | None = None,
+) -> Driving:
     """Compute the driving torques of a tree with friction and springs (Eq. 53, Algorithm 1).
 
-    The function does not check that passive joints can follow the given motion without a drive. Use `simulate` for the motion
-    of passive joints, and `equilibrium` for their posture at rest.
+    The function does not check that passive joints can follow the given motion without a drive. Use
+    `simulate` for the motion of passive joints, and `equilibrium` for their posture at rest.
 
     Parameters
     ----------
@@ -88,13 +98,17 @@ def driving_torque(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: Array
     friction = joint_friction(mechanism, dq, loads)
     if any(ball.friction_arm for ball in mechanism.balls):
         friction += tree_balls(mechanism, kinematics(mechanism, q, dq), loads.force)
-    q, dq, ddq = (batch(name, value, mechanism) for name, value in (("q", q), ("dq", dq), ("ddq", ddq)))
+    q, dq, ddq = (
+        batch(name, value, mechanism) for name, value in (("q", q), ("dq", dq), ("ddq", ddq))
+    )
     tau = loads.tau + rotor_torque(mechanism, ddq) + friction + spring_torque(mechanism, q, dq)
     tau[:, list(mechanism.passive)] = 0.0
     return Driving(tau, friction, loads)
 
 
-def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: ArrayLike | None = None) -> Driving:
+def closed_driving_torque(
+    mechanism: Mechanism, motion: ClosedMotion, external: ArrayLike | None = None
+) -> Driving:
     """Compute the driving torques of a closed chain with friction (Eqs. 55, 56; P4, Eqs. 3-5).
 
     Parameters
@@ -111,7 +125,8 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
     PostureError
         If the posture is singular.
     InputError
-        If the iteration of friction and loads does not converge because the mechanism is self-locking.
+        If the iteration of friction and loads does not converge because the
+        mechanism is self-locking.
     """
     return balanced_torque(ForceBalance(mechanism, LoopsInMotion(mechanism, motion)), external)
 
@@ -119,15 +134,24 @@ def closed_driving_torque(mechanism: Mechanism, motion: ClosedMotion, external: 
 def balanced_torque(balance: ForceBalance, external: ArrayLike | None = None) -> Driving:
     """As `closed_driving_torque`, from the balance of the mechanism in its motion."""
     mechanism, motion = balance.mechanism, balance.motion
-    acting = np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
-    found, friction, rubbing = balance.loads(None, acting), np.zeros_like(motion.q), np.zeros_like(acting)
+    acting = (
+        np.zeros((*motion.q.shape, 6)) if external is None else np.asarray(external, dtype=float)
+    )
+    found, friction, rubbing = (
+        balance.loads(None, acting),
+        np.zeros_like(motion.q),
+        np.zeros_like(acting),
+    )
     for turn in range(_TURNS):
         before, moments = friction, rubbing
         friction, rubbing = _rubbed(balance, found)
-        if turn == 0:                       # only the first and last loads are checked: the check takes most of the time
+        # only the first and last loads are checked: the check takes most of the time
+        if turn == 0:
             refuse_undetermined(mechanism, friction, rubbing)
-        change = np.maximum(np.abs(friction - before).max(axis=1, initial=0.0),
-                            np.abs(rubbing - moments).max(axis=(1, 2), initial=0.0))
+        change = np.maximum(
+            np.abs(friction - before).max(axis=1, initial=0.0),
+            np.abs(rubbing - moments).max(axis=(1, 2), initial=0.0),
+        )
         if (change <= _SETTLED * np.maximum(np.abs(found.tau).max(axis=1, initial=0.0), 1.0)).all():
             found = balance.loads(friction, acting + rubbing)
             refuse_undetermined(mechanism, *_rubbed(balance, found))
@@ -135,20 +159,31 @@ def balanced_torque(balance: ForceBalance, external: ArrayLike | None = None) ->
         found = balance.loads(friction, acting + rubbing, hidden=False)
         if change.max() > _LOCKED:
             break
-    raise InputError(f"{mechanism.name}: friction and joint loads find no balance in row {int(np.argmax(change))}: the mechanism "
-                     "locks itself at this posture; lower the friction coefficient or friction_arm, or move away from the "
-                     "singular posture")
+    raise InputError(
+        f"{mechanism.name}: friction and joint loads find no balance in row "
+        f"{int(np.argmax(change))}: the mechanism "
+        "locks itself at this posture; lower the friction coefficient or friction_arm, or move "
+        "away from the "
+        "singular posture"
+    )
 
 
 def _rubbed(balance: ForceBalance, found: ClosedLoads) -> tuple[Array, Array]:
-    """Return friction under given loads: of the tree's joints, (N, n), and of cut joints as wrenches on links, (N, n, 6)."""
+    """Return friction under given loads: of the tree's joints, (N, n), and of cut joints as
+    wrenches on links, (N, n, 6).
+    """
     m = balance.mechanism
-    friction = joint_friction(m, balance.motion.dq, found.joints) + tree_balls(m, balance.pose, found.joints.force)
+    friction = joint_friction(m, balance.motion.dq, found.joints) + tree_balls(
+        m, balance.pose, found.joints.force
+    )
     return friction, cut_balls(m, balance.pose, found.force)[0]
 
 
-def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> tuple[Array, Driving]:
-    """Compute one state of any mechanism from its driven joints: loops close, elastic and hanging joints are at rest.
+def drive(
+    mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike
+) -> tuple[Array, Driving]:
+    """Compute one state of any mechanism from its driven joints: loops close, elastic and
+    hanging joints are at rest.
 
     Parameters
     ----------
@@ -169,8 +204,8 @@ def drive(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, ddq: ArrayLike) -> 
     PostureError
         If the posture cannot be reached or is singular.
     InputError
-        If a mechanism with elastic or hanging joints is to move (these joints would swing), if the mechanism has no stable
-        posture at rest near q = 0, or if the computation overflows.
+        If a mechanism with elastic or hanging joints is to move (these joints would swing), if the
+        mechanism has no stable posture at rest near q = 0, or if the computation overflows.
     """
     wanted = [np.asarray(value, dtype=float) for value in (q, dq, ddq)]
     try:
@@ -188,8 +223,11 @@ def _overflow(m: Mechanism, wanted: list[Array]) -> InputError:
     which, k = np.unravel_index(np.argmax(np.abs(wanted)), np.shape(wanted))
     joint, name = m.active[k], ("q", "dq", "ddq")[which]
     unit = m.position_unit(joint) + ("", "/s", "/s²")[which]
-    return InputError(f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: the "
-                      "computation overflows; give a smaller value")
+    return InputError(
+        f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: "
+        "the "
+        "computation overflows; give a smaller value"
+    )
 
 
 def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array, Driving]:
@@ -201,20 +239,33 @@ def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array
     if not swinging:
         return q, driving_torque(mechanism, q[None], dq[None], ddq[None])
     if np.any(dq) or np.any(ddq):
-        raise InputError(f"{mechanism.name} has passive joints (for example {mechanism.names[swinging[0]]}) that swing when "
-                         "the mechanism moves, and a single state does not determine this swing; ask for the loads at rest (dq "
-                         "and ddq zero) or along a motion (--motion)")
+        raise InputError(
+            f"{mechanism.name} has passive joints (for example {mechanism.names[swinging[0]]}) "
+            "that swing when "
+            "the mechanism moves, and a single state does not determine this swing; ask for the "
+            "loads at rest (dq "
+            "and ddq zero) or along a motion (--motion)"
+        )
     still, _ = set_off(mechanism, q, dq)
     posture, nothing = still[None], np.zeros((1, mechanism.n))
     if mechanism.closures:
-        return still, closed_driving_torque(mechanism, ClosedMotion(posture, nothing, nothing, np.ones(1)))
+        return still, closed_driving_torque(
+            mechanism, ClosedMotion(posture, nothing, nothing, np.ones(1))
+        )
     return still, driving_torque(mechanism, posture, nothing, nothing)
 
 
 def refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:
-    """Raise `InputError` if friction depends on loads that rigid-body mechanics does not determine (nan)."""
+    """Raise `InputError` if friction depends on loads that rigid-body mechanics
+    does not determine (nan).
+    """
     joints = [m.names[j] for j in np.flatnonzero(np.isnan(friction).any(axis=0))]
     if joints or np.isnan(rubbing).any():
-        raise InputError(f"{m.name}: friction of {', '.join(joints) or 'its cut joints'} depends on loads that rigid-body "
-                         "mechanics does not determine: the chain is overconstrained, and loads act across its plane; give a "
-                         "link a universal and a spherical joint instead of pins, or leave out the friction of these joints")
+        raise InputError(
+            f"{m.name}: friction of {', '.join(joints) or 'its cut joints'} depends on loads that "
+            "rigid-body "
+            "mechanics does not determine: the chain is overconstrained, and loads act across its "
+            "plane; give a "
+            "link a universal and a spherical joint instead of pins, or leave out the friction of "
+            "these joints"
+        )

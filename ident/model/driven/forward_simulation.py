@@ -1,14 +1,18 @@
-r"""Motion of trees and closed chains under driving torques, with friction and elastic joints (P0, Eqs. 54, 56; P2; P3).
+r"""Motion of trees and closed chains under driving torques, with friction and elastic joints
+(P0, Eqs. 54, 56; P2; P3).
 
 .. math:: M \ddot q + h + K q + D \dot q + \tau_f(\dot q, N) = \tau_d + G^T \lambda, \qquad g(q) = 0
 
-A joint whose friction law jumps at zero velocity sticks at rest while the applied torque is less than the jump (Coulomb's law
-without smoothing). A joint that sticks has zero acceleration, and static friction balances the applied torque. Integration steps
-end where a joint comes to rest or breaks loose, so the motion is smooth within each step. Spherical and universal joints of the
-tree also stick if rigid-body mechanics determines their static friction (`ball_sticking`). Otherwise, and in cut joints, their
-friction decreases with the speed below 1e-6 rad/s, and a load that static friction could hold creeps.
+A joint whose friction law jumps at zero velocity sticks at rest while the applied torque is less
+than the jump (Coulomb's law without smoothing). A joint that sticks has zero acceleration, and
+static friction balances the applied torque. Integration steps end where a joint comes to rest or
+breaks loose, so the motion is smooth within each step. Spherical and universal joints of the tree
+also stick if rigid-body mechanics determines their static friction (`ball_sticking`). Otherwise,
+and in cut joints, their friction decreases with the speed below 1e-6 rad/s, and a load that static
+friction could hold creeps.
 
-`prescribed_motion` takes the motion of the drives as given: the torques of the drives are unknowns, and the other joints swing.
+`prescribed_motion` takes the motion of the drives as given: the torques of the drives are unknowns,
+and the other joints swing.
 """
 
 from collections.abc import Callable
@@ -34,16 +38,21 @@ from stribeck.ident.model.load_arrays import JointLoads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import single
 
-TOLERANCE = 1e-8        # error of a step, in rad or characteristic lengths, and per second
-_FIRST = 1e-3           # length of the first trial step [s]
-_LEAST = 1e-13          # shortest step, as a fraction of the time; times that are closer count as equal
-_EVENTS = 20            # allowed number of successive stops and starts of joints within _RIGHT_AFTER of each other
-_RIGHT_AFTER = 1e-6     # longest interval between such stops and starts [s]
-_INSTANT = 1e-13        # accuracy of the time of a stop or start [s]
-_LOOKS = np.linspace(0.05, 1.0, 20)      # parts of a step at which events between its points are sought
-_SEEN = 1e-9            # relative negative reserve between the points that counts as an event
-_NONE = 1e-13           # rad/s, or characteristic lengths/s; smaller speeds cannot be distinguished from zero
-_AT_REST = 1e-10        # rad/s, or characteristic lengths/s; a joint that has stopped is below this speed
+TOLERANCE = 1e-8  # error of a step, in rad or characteristic lengths, and per second
+_FIRST = 1e-3  # length of the first trial step [s]
+# shortest step, as a fraction of the time; times that are closer count as equal
+_LEAST = 1e-13
+# allowed number of successive stops and starts of joints within _RIGHT_AFTER of each other
+_EVENTS = 20
+_RIGHT_AFTER = 1e-6  # longest interval between such stops and starts [s]
+_INSTANT = 1e-13  # accuracy of the time of a stop or start [s]
+# parts of a step at which events between its points are sought
+_LOOKS = np.linspace(0.05, 1.0, 20)
+_SEEN = 1e-9  # relative negative reserve between the points that counts as an event
+# rad/s, or characteristic lengths/s; smaller speeds cannot be distinguished from zero
+_NONE = 1e-13
+# rad/s, or characteristic lengths/s; a joint that has stopped is below this speed
+_AT_REST = 1e-10
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,8 @@ class ForwardMotion:
     tau : ndarray, shape (N, n)
         Driving torques; zero in passive joints [N·m or N].
     driven, rubbed, damped : ndarray, shape (N,)
-        Work of the drives, energy dissipated by friction, and energy dissipated by dampers of springs, since the first time [J].
+        Work of the drives, energy dissipated by friction, and energy dissipated by dampers of
+        springs, since the first time [J].
     events : tuple of Event
         Joints that stopped or broke loose.
     friction : ndarray, shape (N, n)
@@ -104,30 +114,47 @@ class ForwardMotion:
     moment: Array
 
 
-def simulate(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike, corners: ArrayLike = (),
-             tolerance: float = TOLERANCE) -> tuple[Array, Array]:
+def simulate(
+    mechanism: Mechanism,
+    torque: Torque,
+    q: ArrayLike,
+    dq: ArrayLike,
+    t: ArrayLike,
+    corners: ArrayLike = (),
+    tolerance: float = TOLERANCE,
+) -> tuple[Array, Array]:
     """Return positions and velocities of `forward_motion`, shape (N, n) each."""
     motion = forward_motion(mechanism, torque, q, dq, t, corners, tolerance)
     return motion.q, motion.dq
 
 
-def forward_motion(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: ArrayLike, t: ArrayLike, corners: ArrayLike = (),
-                   tolerance: float = TOLERANCE) -> ForwardMotion:
-    """Simulate a mechanism under driving torques, with friction, elastic joints and closed loops (Eqs. 54, 56).
+def forward_motion(
+    mechanism: Mechanism,
+    torque: Torque,
+    q: ArrayLike,
+    dq: ArrayLike,
+    t: ArrayLike,
+    corners: ArrayLike = (),
+    tolerance: float = TOLERANCE,
+) -> ForwardMotion:
+    """Simulate a mechanism under driving torques, with friction, elastic joints and
+    closed loops (Eqs. 54, 56).
 
-    The integrator is a collocation method of order 13 (`radau`) in local coordinates of the closures (`local_coordinates`). Loops
-    stay closed to rounding error in motions of any length, and springs may have any stiffness. Steps are as long as the tolerance
-    allows.
+    The integrator is a collocation method of order 13 (`radau`) in local coordinates of the
+    closures (`local_coordinates`). Loops stay closed to rounding error in motions of any length,
+    and springs may have any stiffness. Steps are as long as the tolerance allows.
 
     Parameters
     ----------
     mechanism : Mechanism
-        A tree or closed chain with its friction and springs. The static level of a law is also the break-away torque.
+        A tree or closed chain with its friction and springs. The static level of a law is
+        also the break-away torque.
     torque : callable
         Driving torques ``torque(t, q, dq)``, shape (n,); torques of passive joints are ignored.
     q, dq : array_like, shape (n,) or (k,)
-        Initial positions and velocities of all n joints, or of the k driven joints only. With k values, the loops are closed,
-        and elastic joints and hanging joints of a tree start in balance, at rest (`rest.set_off`).
+        Initial positions and velocities of all n joints, or of the k driven joints only. With k
+        values, the loops are closed, and elastic joints and hanging joints of a tree start in
+        balance, at rest (`rest.set_off`).
     t : array_like, shape (N,)
         Increasing times [s].
     corners : array_like, shape (m,), optional
@@ -140,30 +167,41 @@ def forward_motion(mechanism: Mechanism, torque: Torque, q: ArrayLike, dq: Array
     PostureError
         If the motion reaches a posture from which the closures do not determine the motion.
     InputError
-        If a shape does not fit, a value is not finite, times do not increase, friction and loads find no balance, or
-        rigid-body mechanics does not determine how joints that stick share a load.
+        If a shape does not fit, a value is not finite, times do not increase, friction
+        and loads find no balance, or rigid-body mechanics does not determine how
+        joints that stick share a load.
     """
     simulation = _Simulation(MotionEquations(mechanism, torque), t, corners, tolerance)
     return simulation.run(*_closed(mechanism, q, dq))
 
 
-def prescribed_motion(mechanism: Mechanism, drives: Callable[[Array], ArrayLike], t: ArrayLike, q: ArrayLike | None = None,
-                      dq: ArrayLike | None = None, corners: ArrayLike = (), tolerance: float = TOLERANCE) -> ForwardMotion:
-    """Compute the motion of all joints and the driving torques for a given motion of the drives (inverse dynamics).
+def prescribed_motion(
+    mechanism: Mechanism,
+    drives: Callable[[Array], ArrayLike],
+    t: ArrayLike,
+    q: ArrayLike | None = None,
+    dq: ArrayLike | None = None,
+    corners: ArrayLike = (),
+    tolerance: float = TOLERANCE,
+) -> ForwardMotion:
+    """Compute the motion of all joints and the driving torques for a given motion of the
+    drives (inverse dynamics).
 
-    Elastic joints and hanging joints of a tree, which the drives do not determine, move freely (rheonomic constraints).
+    Elastic joints and hanging joints of a tree, which the drives do not determine, move
+    freely (rheonomic constraints).
 
     Parameters
     ----------
     mechanism : Mechanism
         A tree or closed chain with its friction and springs.
     drives : callable
-        Positions, velocities and accelerations of the k driven joints at times (N,): ``drives(t)``, shape (3, N, k).
+        Positions, velocities and accelerations of the k driven joints at times (N,):
+        ``drives(t)``, shape (3, N, k).
     t : array_like, shape (N,)
         Increasing times [s].
     q, dq : array_like, shape (n,), optional
-        Initial positions and velocities of all joints. By default, joints that the drives do not determine start in balance,
-        at rest (`rest.set_off`).
+        Initial positions and velocities of all joints. By default, joints that the drives do not
+        determine start in balance, at rest (`rest.set_off`).
     corners, tolerance
         As in `forward_motion`.
 
@@ -174,13 +212,25 @@ def prescribed_motion(mechanism: Mechanism, drives: Callable[[Array], ArrayLike]
     """
     led = Prescribed(mechanism.active, lambda times: np.asarray(drives(times), dtype=float))
     nothing = np.zeros(mechanism.n)
-    simulation = _Simulation(MotionEquations(mechanism, lambda t, q, dq: nothing, led), t, corners, tolerance)
+    simulation = _Simulation(
+        MotionEquations(mechanism, lambda t, q, dq: nothing, led), t, corners, tolerance
+    )
     first = led.motion(np.append(simulation.times, 0.0)[:1])
     if first.shape != (3, 1, len(led.joints)) or not np.isfinite(first).all():
-        raise InputError(f"drives(t) at one time has shape {first.shape}, finite numbers of shape (3, 1, {len(led.joints)}) are "
-                         f"needed: positions, velocities, accelerations of {', '.join(mechanism.names[j] for j in led.joints)}")
+        raise InputError(
+            f"drives(t) at one time has shape {first.shape}, finite numbers of shape (3, 1, "
+            f"{len(led.joints)}) are "
+            "needed: positions, velocities, accelerations of "
+            f"{', '.join(mechanism.names[j] for j in led.joints)}"
+        )
     position, velocity = first[:2, 0]
-    return simulation.run(*(set_off(mechanism, position, velocity) if q is None or dq is None else _closed(mechanism, q, dq)))
+    return simulation.run(
+        *(
+            set_off(mechanism, position, velocity)
+            if q is None or dq is None
+            else _closed(mechanism, q, dq)
+        )
+    )
 
 
 def acting(mechanism: Mechanism, motion: ForwardMotion) -> Driving:
@@ -190,14 +240,17 @@ def acting(mechanism: Mechanism, motion: ForwardMotion) -> Driving:
     loops = branch_of(mechanism, telling_joints(mechanism)).at(motion.q)
     internal = InternalForces.of(loops, kinematics(mechanism, motion.q, motion.dq))
     told = internal.hide(motion.loads, motion.force, motion.moment)
-    return Driving(motion.tau, motion.friction, told[0], ClosedLoads(motion.tau, *told, loops.condition))
+    return Driving(
+        motion.tau, motion.friction, told[0], ClosedLoads(motion.tau, *told, loops.condition)
+    )
 
 
 def acceleration(mechanism: Mechanism, q: ArrayLike, dq: ArrayLike, tau: ArrayLike) -> Array:
-    """Compute the acceleration of one state under driving torques, shape (n,); friction and loads are solved together.
+    """Compute the acceleration of one state under driving torques, shape (n,); friction and
+    loads are solved together.
 
-    Parameters and errors as in `forward_motion`; `tau` has shape (n,) [N·m or N]. A joint whose velocity is exactly zero
-    sticks if it can.
+    Parameters and errors as in `forward_motion`; `tau` has shape (n,) [N·m or N]. A joint whose
+    velocity is exactly zero sticks if it can.
     """
     equations = MotionEquations(mechanism, lambda t, q, dq: tau)
     q, dq = _closed(mechanism, q, dq)
@@ -218,19 +271,28 @@ def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
     for name, given, closed in (("q", position, posture[0]), ("dq", velocity, closing)):
         off = np.abs(given - closed) / place.unit
         if off.max() > 1e-6 * max(1.0, float(np.abs(given).max())):
-            raise InputError(f"{m.name}: {name} does not close the loops: joint {m.names[int(np.argmax(off))]} differs by "
-                             f"{off.max():.2g} from a state that closes them; give only the driven joints, or a state from "
-                             "close_loops")
+            raise InputError(
+                f"{m.name}: {name} does not close the loops: joint {m.names[int(np.argmax(off))]} "
+                "differs by "
+                f"{off.max():.2g} from a state that closes them; give only the driven joints, or "
+                "a state from "
+                "close_loops"
+            )
     return posture[0], closing
 
 
 class _Simulation:
     """A simulation in progress, and its recorded results."""
 
-    def __init__(self, equations: MotionEquations, t: ArrayLike, corners: ArrayLike, tolerance: float) -> None:
+    def __init__(
+        self, equations: MotionEquations, t: ArrayLike, corners: ArrayLike, tolerance: float
+    ) -> None:
         times, corners = np.asarray(t, dtype=float), np.asarray(corners, dtype=float)
         if times.ndim != 1 or not np.isfinite(times).all() or (np.diff(times) <= 0.0).any():
-            raise InputError(f"t has shape {times.shape}, finite times [s] that increase are needed, with shape (N,)")
+            raise InputError(
+                f"t has shape {times.shape}, finite times [s] that increase are needed, with "
+                "shape (N,)"
+            )
         if not 0.0 < tolerance < 1.0:
             raise InputError(f"tolerance = {tolerance:g}, more than 0 and less than 1 is needed")
         self.equations, self.times, self.tolerance = equations, times, tolerance
@@ -239,21 +301,43 @@ class _Simulation:
         self.work, self.taken = np.zeros((N, 3)), np.zeros(3)
         self.events: list[Event] = []
         self.corners = np.unique(np.append(corners[np.isfinite(corners)], times[-1:]))
-        self.damping = np.array([m.springs[j].damping if j in m.springs else 0.0 for j in range(m.n)])
-        self.noted = 1                  # number of recorded times
-        self.hurried = 0                # number of successive events within _RIGHT_AFTER of the previous event
+        self.damping = np.array(
+            [m.springs[j].damping if j in m.springs else 0.0 for j in range(m.n)]
+        )
+        self.noted = 1  # number of recorded times
+        # number of successive events within _RIGHT_AFTER of the previous event
+        self.hurried = 0
 
     def run(self, q: Array, dq: Array) -> ForwardMotion:
         """Simulate and return the whole motion."""
         self._follow(q, dq)
         driven, rubbed, damped = self.work.T
         N = len(self.times)
-        rows = {name: np.concatenate([getattr(forces, name) for forces in self.acting])[:N]
-                for name in ("q", "dq", "ddq", "driven", "friction", "force", "moment")}
-        loads = JointLoads(*(np.concatenate([getattr(forces.loads, one.name) for forces in self.acting])[:N]
-                             for one in fields(JointLoads)))
-        return ForwardMotion(self.times, rows["q"], rows["dq"], rows["ddq"], rows["driven"], driven, rubbed, damped,
-                             tuple(self.events), rows["friction"], loads, rows["force"], rows["moment"])
+        rows = {
+            name: np.concatenate([getattr(forces, name) for forces in self.acting])[:N]
+            for name in ("q", "dq", "ddq", "driven", "friction", "force", "moment")
+        }
+        loads = JointLoads(
+            *(
+                np.concatenate([getattr(forces.loads, one.name) for forces in self.acting])[:N]
+                for one in fields(JointLoads)
+            )
+        )
+        return ForwardMotion(
+            self.times,
+            rows["q"],
+            rows["dq"],
+            rows["ddq"],
+            rows["driven"],
+            driven,
+            rubbed,
+            damped,
+            tuple(self.events),
+            rows["friction"],
+            loads,
+            rows["force"],
+            rows["moment"],
+        )
 
     def _follow(self, q: Array, dq: Array) -> None:
         """Integrate step by step; restart after each event."""
@@ -273,7 +357,9 @@ class _Simulation:
                 motion.accept(step, stop)
 
     def _step(self, motion: SmoothMotion, h: float, room: float) -> tuple[Step, float]:
-        """Return a step within the tolerance, of length `room` at most, and the length to try for the next step."""
+        """Return a step within the tolerance, of length `room` at most, and the length
+        to try for the next step.
+        """
         wanted = h
         h = room if h > 0.9 * room else h
         while h > _LEAST * max(1.0, abs(motion.t)):
@@ -283,20 +369,37 @@ class _Simulation:
                 return step, max(h * min(4.0, grow), wanted if h == room else 0.0)
             shorter = h * min(0.7, max(0.1, grow)) if step is not None else h / 2.0
             before = None if step is None else self._crossing(motion.way, step)
-            wanted = h = shorter if before is None or 1.01 * before > 0.9 else max(1.01 * before * h, shorter)
+            wanted = h = (
+                shorter
+                if before is None or 1.01 * before > 0.9
+                else max(1.01 * before * h, shorter)
+            )
         if motion.jammed:
             raise self.equations.no_balance(motion.t)
         led = self.equations.prescribed.joints
-        cause = ("the prescribed motion of the drives jumps, or leads to a posture where the loops stop closing" if led else
-                 "the torque jumps with time, position or velocity, or the mechanism reaches a dead point; make the torque "
-                 "continuous")
-        raise InputError(f"{self.equations.m.name}: even the shortest time step fails at t = {motion.t:.9g} s: {cause}")
+        cause = (
+            "the prescribed motion of the drives jumps, or leads to a posture where the loops "
+            "stop closing"
+            if led
+            else "the torque jumps with time, position or velocity, or the mechanism reaches a "
+            "dead point; make the torque "
+            "continuous"
+        )
+        raise InputError(
+            f"{self.equations.m.name}: even the shortest time step fails at t = {motion.t:.9g} s: "
+            f"{cause}"
+        )
 
     def _reserve(self, way: Array, forces: Forces) -> Array:
-        """Return the reserve before an event, shape (N, n): speed of a sliding joint, break-away torque minus held torque of a
-        joint that sticks. A negative value means that the joint has stopped or broken loose.
+        """Return the reserve before an event, shape (N, n): speed of a sliding joint, break-away
+        torque minus held torque of a joint that sticks. A negative value means that the joint
+        has stopped or broken loose.
         """
-        m, jumps, balls = self.equations.m, self.equations.rubbing.jumps, self.equations.rubbing.balls
+        m, jumps, balls = (
+            self.equations.m,
+            self.equations.rubbing.jumps,
+            self.equations.rubbing.balls,
+        )
         if not self.equations.rubbing.sticking.any():
             return np.ones_like(forces.dq)
         level = self.equations.rubbing.level(forces.loads)
@@ -309,14 +412,26 @@ class _Simulation:
         return reserve
 
     def _crossing(self, way: Array, step: Step) -> float | None:
-        """Return the part of a step by which a first joint has stopped or broken loose; None without an event."""
+        """Return the part of a step by which a first joint has stopped or broken
+        loose; None without an event.
+        """
         reserve = self._reserve(way, step.forces)
-        past = (RADAU.through(_LOOKS) @ reserve).min(axis=1) < -_SEEN * (1.0 + np.abs(reserve).max())
-        return min([float(looks[hit][0]) for looks, hit in ((_LOOKS, past), (RADAU.c, reserve.min(axis=1) < 0.0)) if hit.any()],
-                   default=None)
+        past = (RADAU.through(_LOOKS) @ reserve).min(axis=1) < -_SEEN * (
+            1.0 + np.abs(reserve).max()
+        )
+        return min(
+            [
+                float(looks[hit][0])
+                for looks, hit in ((_LOOKS, past), (RADAU.c, reserve.min(axis=1) < 0.0))
+                if hit.any()
+            ],
+            default=None,
+        )
 
     def _until(self, motion: SmoothMotion, step: Step) -> Step | None:
-        """Return the step shortened to the first stop or break-away of a joint; None without an event."""
+        """Return the step shortened to the first stop or break-away of a
+        joint; None without an event.
+        """
         before = self._crossing(motion.way, step)
         if before is None:
             return None
@@ -337,7 +452,11 @@ class _Simulation:
         else:
             return None
         high = step.h * float(part)
-        low = high / 2.0 if part == looks[0] else step.h * float(looks[np.searchsorted(looks, part) - 1])
+        low = (
+            high / 2.0
+            if part == looks[0]
+            else step.h * float(looks[np.searchsorted(looks, part) - 1])
+        )
         while low > _INSTANT and least(low) <= 0.0:
             low, high = low / 2.0, low
         if low > _INSTANT:
@@ -357,33 +476,61 @@ class _Simulation:
             resting[list(m.balls[k].joints)] = way == 0.0 or (stops and way == TURNS)
         place = self.equations.about(q, resting)
         still = np.zeros((1, place.k))
-        dq = place.motion(np.array([t]), still, place.rates(dq)[None], still, np.zeros((1, place.r)))[1][0]
+        dq = place.motion(
+            np.array([t]), still, place.rates(dq)[None], still, np.zeros((1, place.r))
+        )[1][0]
         way, _ = ways(self.equations, t, q, dq, resting)
         changed = np.flatnonzero(np.sign(way) != np.sign(motion.way))
         called = {j: ball.name for ball in m.balls for j in ball.joints}
         self.events += dict.fromkeys(
-            Event(t, called.get(j, m.names[j]), "sticks" if way[j] == 0.0 else "turns back" if motion.way[j] else "breaks loose")
-            for j in changed.tolist())
+            Event(
+                t,
+                called.get(j, m.names[j]),
+                "sticks" if way[j] == 0.0 else "turns back" if motion.way[j] else "breaks loose",
+            )
+            for j in changed.tolist()
+        )
         self.hurried = self.hurried + 1 if step.h < _RIGHT_AFTER else 0
         if self.hurried > _EVENTS:
-            raise InputError(f"{m.name}: joints stop and start more than {_EVENTS} times within {_EVENTS * _RIGHT_AFTER:g} s "
-                             f"at t = {t:g} s; a torque that jumps with position or velocity can cause this; make the torque "
-                             "continuous")
+            raise InputError(
+                f"{m.name}: joints stop and start more than {_EVENTS} times within "
+                f"{_EVENTS * _RIGHT_AFTER:g} s "
+                f"at t = {t:g} s; a torque that jumps with position or velocity can cause this; "
+                "make the torque "
+                "continuous"
+            )
         return SmoothMotion(self.equations, t, q, dq, way, self.tolerance)
 
     def _note(self, way: Array, step: Step) -> None:
-        """Record the motion at the requested times within a step, and the work of drives and friction."""
+        """Record the motion at the requested times within a step, and the
+        work of drives and friction.
+        """
         f = step.forces
-        power = np.stack((np.sum(f.driven * f.dq, axis=1), np.sum(f.friction * f.dq, axis=1) + f.rubbed,
-                          np.sum(self.damping * f.dq**2, axis=1)), axis=1)
+        power = np.stack(
+            (
+                np.sum(f.driven * f.dq, axis=1),
+                np.sum(f.friction * f.dq, axis=1) + f.rubbed,
+                np.sum(self.damping * f.dq**2, axis=1),
+            ),
+            axis=1,
+        )
         end = step.t + step.h
-        first, self.noted = self.noted, int(np.searchsorted(self.times, end + _LEAST * max(1.0, abs(end)), side="right"))
+        first, self.noted = (
+            self.noted,
+            int(np.searchsorted(self.times, end + _LEAST * max(1.0, abs(end)), side="right")),
+        )
         if self.noted > first:
             rows = slice(first, self.noted)
             theta = np.clip((self.times[rows] - step.t) / step.h, 0.0, 1.0)
             nearest = np.abs(theta[:, None] - RADAU.c).argmin(axis=1)
-            self.acting.append(_held(self.equations.settled(step.place, way, self.times[rows], *step.at(theta),
-                                                            step.slopes.J[nearest]), way))
+            self.acting.append(
+                _held(
+                    self.equations.settled(
+                        step.place, way, self.times[rows], *step.at(theta), step.slopes.J[nearest]
+                    ),
+                    way,
+                )
+            )
             self.work[rows] = self.taken + step.total(power, theta)
         self.taken = self.taken + step.total(power, np.ones(1))[0]
 

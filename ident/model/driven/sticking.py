@@ -8,15 +8,19 @@ from stribeck.ident.model.chains.local_coordinates import LocalCoordinates
 from stribeck.ident.model.driven.ball_sticking import CREEPS, TURNS, beyond
 from stribeck.ident.model.driven.motion_equations import Forces, MotionEquations
 
-SLACK = 1e-9            # excess of held torque that counts as zero, relative to the break-away torque plus 1 N or N·m
-_TURNED = 1e-9          # acceleration that counts as zero, relative to the greatest
-_GAINED = 1e-6          # component of a unit vector of joint velocities that counts as zero
+# excess of held torque that counts as zero, relative to the break-away torque plus 1 N or N·m
+SLACK = 1e-9
+_TURNED = 1e-9  # acceleration that counts as zero, relative to the greatest
+_GAINED = 1e-6  # component of a unit vector of joint velocities that counts as zero
 
 
-def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDArray[np.bool_]) -> tuple[Array, Forces]:
+def ways(
+    equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDArray[np.bool_]
+) -> tuple[Array, Forces]:
     """Return the sliding directions of all joints (see `rubbing`), and the forces.
 
-    A joint at rest slides in the direction of its held torque if this torque exceeds the break-away torque; otherwise it sticks.
+    A joint at rest slides in the direction of its held torque if this torque exceeds the break-away
+    torque; otherwise it sticks.
 
     Parameters
     ----------
@@ -45,7 +49,10 @@ def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDA
             return _together(equations, t, q, dq, way, place)
         _, forces = equations.balance(place, way, t, dq)
         stuck = jumps & (way == 0.0)
-        held, level = np.where(stuck, forces.lacking[0], 0.0), equations.rubbing.level(forces.loads)[0]
+        held, level = (
+            np.where(stuck, forces.lacking[0], 0.0),
+            equations.rubbing.level(forces.loads)[0],
+        )
         ddq = forces.ddq[0]
         back = np.where(jumps & resting & (way != 0.0), way * ddq, 0.0)
         over = np.where(resting & stuck, np.abs(held) - level - SLACK * (1.0 + level), 0.0)
@@ -61,22 +68,31 @@ def ways(equations: MotionEquations, t: float, q: Array, dq: Array, resting: NDA
     raise equations.no_balance(t)
 
 
-def _together(equations: MotionEquations, t: float, q: Array, dq: Array, way: Array,
-              stuck: LocalCoordinates) -> tuple[Array, Forces]:
-    """As `ways`, for joints at rest whose static friction rigid-body mechanics does not determine individually.
+def _together(
+    equations: MotionEquations, t: float, q: Array, dq: Array, way: Array, stuck: LocalCoordinates
+) -> tuple[Array, Forces]:
+    """As `ways`, for joints at rest whose static friction rigid-body mechanics does
+    not determine individually.
 
-    Several joints can block one motion of the mechanism together, for example all joints of a crank mechanism that reverses. They
-    break loose together, each at its break-away torque, if the mechanism then moves. Joints at a dead point that the mechanism
-    passes turn back.
+    Several joints can block one motion of the mechanism together, for example all joints of a crank
+    mechanism that reverses. They break loose together, each at its break-away torque, if the
+    mechanism then moves. Joints at a dead point that the mechanism passes turn back.
     """
     free = equations.about(q, np.zeros(equations.m.n, dtype=bool))
-    moving, held_back = free.T[:, :free.k], stuck.T[:, :stuck.k]
+    moving, held_back = free.T[:, : free.k], stuck.T[:, : stuck.k]
     U, S, _ = np.linalg.svd(moving - held_back @ (held_back.T @ moving), full_matrices=False)
     held = int((S > _GAINED).sum())
-    trials = [sense * np.sign(U[:, 0]) * (np.abs(U[:, 0]) > _GAINED) for sense in (1.0, -1.0)] if held == 1 else []
+    trials = (
+        [sense * np.sign(U[:, 0]) * (np.abs(U[:, 0]) > _GAINED) for sense in (1.0, -1.0)]
+        if held == 1
+        else []
+    )
     if not held:
         turning = np.where(stuck.still, 1.0, way)
-        trials = [sense * np.sign(equations.balance(free, turning, t, dq)[1].ddq[0]) for sense in (1.0, -1.0)]
+        trials = [
+            sense * np.sign(equations.balance(free, turning, t, dq)[1].ddq[0])
+            for sense in (1.0, -1.0)
+        ]
     for trial in trials:
         sliding = np.where(stuck.still, trial, way)
         place = equations.about(q, equations.rubbing.sticking & (sliding == 0.0))

@@ -1,4 +1,6 @@
-"""Followers: joints that another joint moves (URDF ``mimic``, MJCF joint equality), their leaders, and how to fix followers."""
+"""Followers: joints that another joint moves (URDF ``mimic``, MJCF joint equality), their leaders,
+and how to fix followers.
+"""
 
 import logging
 from typing import TYPE_CHECKING
@@ -15,12 +17,14 @@ _log = logging.getLogger(__name__)
 
 
 def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float, float]]:
-    """Return leader, ratio and shift of each follower: q = ratio q_leader + shift; a held joint has leader -1 and ratio 0.
+    """Return leader, ratio and shift of each follower: q = ratio q_leader + shift; a held joint
+    has leader -1 and ratio 0.
 
     Raises
     ------
     ModelError
-        If the model has an equality constraint that is neither joint, connect nor weld, or if joints follow in a circle.
+        If the model has an equality constraint that is neither joint, connect nor weld, or if
+        joints follow in a circle.
     """
     import mujoco
 
@@ -32,12 +36,18 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
             continue
         if model.eq_type[e] != mujoco.mjtEq.mjEQ_JOINT:
             kind = mujoco.mjtEq(model.eq_type[e]).name[5:].lower()
-            raise ModelError(f"{name}: the model has an equality constraint of type {kind}; "
-                             "only connect, weld and joint are supported: remove the constraint, or set active=\"false\"")
+            raise ModelError(
+                f"{name}: the model has an equality constraint of type {kind}; "
+                "only connect, weld and joint are supported: remove the constraint, or set "
+                'active="false"'
+            )
         joint, leader, law = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), model.eq_data[e]
         if law[2:5].any() or joint in direct:
-            raise ModelError(f"{name}: joint {model.joint(joint).name} must follow one joint at one constant ratio; found a "
-                             "second equality or a polynomial")
+            raise ModelError(
+                f"{name}: joint {model.joint(joint).name} must follow one joint at one constant "
+                "ratio; found a "
+                "second equality or a polynomial"
+            )
         ratio, there = (0.0, 0.0) if leader < 0 else (float(law[1]), float(model.qpos0[leader]))
         direct[joint] = leader, ratio, float(model.qpos0[joint] + law[0] - ratio * there)
     found = {}
@@ -47,8 +57,11 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
                 leader, further, there = direct[leader]
                 ratio, shift = ratio * further, ratio * there + shift
         if leader in direct:
-            raise ModelError(f"{name}: joint {model.joint(joint).name} follows itself, directly or through other joints; let it "
-                             "follow another joint")
+            raise ModelError(
+                f"{name}: joint {model.joint(joint).name} follows itself, directly or through "
+                "other joints; let it "
+                "follow another joint"
+            )
         found[joint] = leader, ratio, shift
     if len(found) == model.njnt:
         raise ModelError(f"{name}: the model has no moving joint; at least one is needed")
@@ -78,8 +91,11 @@ def hold_followers(spec: "mujoco.MjSpec") -> None:
         first, count = int(model.body_jntadr[child]), int(model.body_jntnum[child])
         if moving := [joint for joint in range(first, first + count) if joint not in leaders]:
             joint = next(joint for joint in range(first, first + count) if joint not in moving)
-            raise ModelError(f"{spec.modelname}: joint {model.joint(joint).name} shares its body with another joint and "
-                             "cannot be fixed; give the joint a body of its own")
+            raise ModelError(
+                f"{spec.modelname}: joint {model.joint(joint).name} shares its body with another "
+                "joint and "
+                "cannot be fixed; give the joint a body of its own"
+            )
         mujoco.mju_negQuat(inverse, data.xquat[parent])
         mujoco.mju_rotVecQuat(place, data.xpos[child] - data.xpos[parent], inverse)
         mujoco.mju_mulQuat(turn, inverse, data.xquat[child])
@@ -89,8 +105,11 @@ def hold_followers(spec: "mujoco.MjSpec") -> None:
     for part in (*spec.equalities, *spec.keys):
         spec.delete(part)
     if leaders:
-        _log.warning("%s: joints %s follow other joints; each is fixed at its position for a leader at zero",
-                     spec.modelname, ", ".join(model.joint(joint).name for joint in leaders))
+        _log.warning(
+            "%s: joints %s follow other joints; each is fixed at its position for a leader at zero",
+            spec.modelname,
+            ", ".join(model.joint(joint).name for joint in leaders),
+        )
 
 
 def last_link(spec: "mujoco.MjSpec") -> "mujoco.MjsBody":

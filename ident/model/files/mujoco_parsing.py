@@ -1,4 +1,6 @@
-"""Parsing of a URDF or MJCF by MuJoCo: text, ROS packages, included files, meshes that cannot be read."""
+"""Parsing of a URDF or MJCF by MuJoCo: text, ROS packages, included files,
+meshes that cannot be read.
+"""
 
 import html
 import logging
@@ -21,7 +23,9 @@ _PACKAGE = "package://"
 
 
 def parsed_spec(path: Path, text: str) -> "mujoco.MjSpec":
-    """Return MuJoCo's specification of a file; MuJoCo itself accepts only the endings ``.xml`` and ``.urdf`` in lower case."""
+    """Return MuJoCo's specification of a file; MuJoCo itself accepts only the endings ``.xml``
+    and ``.urdf`` in lower case.
+    """
     import mujoco
 
     if path.suffix in (".xml", ".urdf"):
@@ -37,7 +41,9 @@ def parsed_spec(path: Path, text: str) -> "mujoco.MjSpec":
 
 
 def _in_package(file: str, model: Path) -> str | None:
-    """Path of a file in a ROS package; the package holds the model or lies beside one of the model's parent folders."""
+    """Path of a file in a ROS package; the package holds the model or lies beside one of
+    the model's parent folders.
+    """
     package, _, rest = file.removeprefix(_PACKAGE).partition("/")
     for folder in model.parents:
         for root in ([folder] if folder.name == package else []) + [folder / package]:
@@ -48,21 +54,30 @@ def _in_package(file: str, model: Path) -> str | None:
 
 
 def refuse_foreign_includes(path: Path, text: str, seen: set[Path]) -> None:
-    """Refuse a model that includes a file outside its folder, directly or through another included file.
+    """Refuse a model that includes a file outside its folder, directly or
+    through another included file.
 
-    Meshes may lie outside the folder, for example in ROS packages: only the shape of a mesh is read.
+    Meshes may lie outside the folder, for example in ROS packages: only
+    the shape of a mesh is read.
     """
     for part in _included(text):
         included = (path.parent / part).resolve()
         if not included.is_relative_to(path.parent.resolve()):
-            raise InputError(f"{path}: the included file {part!r} lies outside its folder; put the file beside the model")
+            raise InputError(
+                f"{path}: the included file {part!r} lies outside its folder; put the file beside "
+                "the model"
+            )
         if included.is_file() and included not in seen:
             seen.add(included)
-            refuse_foreign_includes(path, included.read_text(encoding="utf-8", errors="replace"), seen)
+            refuse_foreign_includes(
+                path, included.read_text(encoding="utf-8", errors="replace"), seen
+            )
 
 
 def _included(text: str) -> Iterator[str]:
-    """Yield the files that ``include`` and ``model`` elements name; attributes are read like MuJoCo reads them, with entities."""
+    """Yield the files that ``include`` and ``model`` elements name; attributes are read like MuJoCo
+    reads them, with entities.
+    """
     for element in re.finditer(r"<(?:include|model)\b", text):
         at = element.end()
         while attribute := _ATTRIBUTE.match(text, at):
@@ -81,8 +96,20 @@ def unreadable_meshes(spec: "mujoco.MjSpec") -> set[str]:
         alone = mujoco.MjSpec()
         alone.modelfiledir, alone.compiler.meshdir = spec.modelfiledir, spec.compiler.meshdir
         alone.strippath = spec.strippath
-        alone.add_mesh(**{key: getattr(mesh, key) for key in (
-            "name", "file", "content_type", "scale", "inertia", "uservert", "userface")})
+        alone.add_mesh(
+            **{
+                key: getattr(mesh, key)
+                for key in (
+                    "name",
+                    "file",
+                    "content_type",
+                    "scale",
+                    "inertia",
+                    "uservert",
+                    "userface",
+                )
+            }
+        )
         try:
             alone.compile()
         except (ValueError, mujoco.FatalError):

@@ -1,4 +1,6 @@
-"""Corrections of models that older releases of MuJoCo misread; current releases need no correction."""
+"""Corrections of models that older releases of MuJoCo misread; current
+releases need no correction.
+"""
 
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
@@ -22,8 +24,8 @@ def mujoco_release() -> tuple[int, ...]:
 def correct_model(spec: "mujoco.MjSpec", text: str) -> None:
     """Correct a specification where MuJoCo before 3.14 reads or compiles its file wrongly.
 
-    MuJoCo merges inertias of fixed bodies correctly since 3.11. It reads ``mimic`` of a URDF since 3.13, and the rotation of
-    ``inertial`` frames of a URDF since 3.14.
+    MuJoCo merges inertias of fixed bodies correctly since 3.11. It reads ``mimic`` of a URDF since
+    3.13, and the rotation of ``inertial`` frames of a URDF since 3.14.
 
     Parameters
     ----------
@@ -53,7 +55,11 @@ def _couple(spec: "mujoco.MjSpec", joint: ET.Element) -> None:
     import mujoco
 
     name, mimic = joint.get("name", ""), joint.find("mimic")
-    if mimic is None or joint.get("type") == "fixed" or name in (equality.name1 for equality in spec.equalities):
+    if (
+        mimic is None
+        or joint.get("type") == "fixed"
+        or name in (equality.name1 for equality in spec.equalities)
+    ):
         return
     leader = mimic.get("joint")
     if leader is None:
@@ -63,18 +69,25 @@ def _couple(spec: "mujoco.MjSpec", joint: ET.Element) -> None:
 
 
 def _state_inertia(spec: "mujoco.MjSpec", link: ET.Element) -> None:
-    """Write a link's inertia as principal moments with their axes; the ground link has no body and is skipped."""
+    """Write a link's inertia as principal moments with their axes; the ground link
+    has no body and is skipped.
+    """
     import mujoco
 
     body, stated = spec.body(link.get("name", "")), link.find("inertial/inertia")
     if body is None or stated is None:
         return
     origin = link.find("inertial/origin")
-    rpy = [float(angle) for angle in ("0 0 0" if origin is None else origin.get("rpy", "0 0 0")).split()]
-    moments, axes = np.linalg.eigh([[float(stated.get(key, "0")) for key in row] for row in _MOMENTS])
+    rpy = [
+        float(angle)
+        for angle in ("0 0 0" if origin is None else origin.get("rpy", "0 0 0")).split()
+    ]
+    moments, axes = np.linalg.eigh(
+        [[float(stated.get(key, "0")) for key in row] for row in _MOMENTS]
+    )
     axes[:, 0] *= np.linalg.det(axes)
     frame, principal, turn = np.empty(4), np.empty(4), np.empty(4)
-    mujoco.mju_euler2Quat(frame, rpy, "XYZ")            # rotations about fixed axes
+    mujoco.mju_euler2Quat(frame, rpy, "XYZ")  # rotations about fixed axes
     mujoco.mju_mat2Quat(principal, axes.ravel())
     mujoco.mju_mulQuat(turn, frame, principal)
     body.inertia, body.iquat, body.fullinertia[:] = moments, turn, np.nan

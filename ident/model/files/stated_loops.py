@@ -1,4 +1,6 @@
-"""Loops from a ``[[loops]]`` table of a mechanism file, or of an arm file that adds loops to a URDF or MJCF."""
+"""Loops from a ``[[loops]]`` table of a mechanism file, or of an arm file that
+adds loops to a URDF or MJCF.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +33,9 @@ Name = Annotated[str, AfterValidator(said)]
 
 
 class EndTable(BaseModel):
-    """One end of a loop: a link and a `point` of the link, from the link's origin in the link's axes [m]."""
+    """One end of a loop: a link and a `point` of the link, from the link's
+    origin in the link's axes [m].
+    """
 
     model_config = _STRICT
     link: str
@@ -49,7 +53,9 @@ class LoopTable(BaseModel):
     axis: Vector | None = None
 
     def fault(self) -> str:
-        """Fault of the table, to be written after ``loops[k]``; empty if the table is valid by itself."""
+        """Fault of the table, to be written after ``loops[k]``; empty if the
+        table is valid by itself.
+        """
         if self.a.link == self.b.link:
             return f" ties {self.a.link!r} to itself; a loop needs two links"
         if self.axis is not None and self.type != "pin":
@@ -86,12 +92,17 @@ class StatedChain:
     source: str = ""
 
 
-def closures_of_tables(stated: StatedChain, model: "mujoco.MjModel", data: "mujoco.MjData", owner: NDArray[np.int_],
-                       root: str) -> tuple[Closure, ...]:
+def closures_of_tables(
+    stated: StatedChain,
+    model: "mujoco.MjModel",
+    data: "mujoco.MjData",
+    owner: NDArray[np.int_],
+    root: str,
+) -> tuple[Closure, ...]:
     """Return the closures of stated loops between links of a URDF or bodies of an MJCF.
 
-    Points are in the axes of their link, and a pin's axis is in the axes of link a. The relative orientation that a pin or a
-    rigid closure holds is the orientation with all joints at zero.
+    Points are in the axes of their link, and a pin's axis is in the axes of link a. The relative
+    orientation that a pin or a rigid closure holds is the orientation with all joints at zero.
 
     Parameters
     ----------
@@ -108,33 +119,60 @@ def closures_of_tables(stated: StatedChain, model: "mujoco.MjModel", data: "mujo
     InputError
         If a loop does not fit the model; names file, loop and key.
     """
-    bodies = {**dict.fromkeys((*GROUND, *([root] if root else [])), 0),
-              **{str(model.body(b).name): b for b in range(1, model.nbody) if model.body(b).name}}
+    bodies = {
+        **dict.fromkeys((*GROUND, *([root] if root else [])), 0),
+        **{str(model.body(b).name): b for b in range(1, model.nbody) if model.body(b).name},
+    }
     found, source = list[Closure](), stated.source
     for k, loop in enumerate(stated.loops):
         for end in (loop.a, loop.b):
             if end.link not in bodies:
-                raise InputError(f"{source}: loops[{k}]: {unknown_name('link', end.link, _listed(bodies, root))}")
+                raise InputError(
+                    f"{source}: loops[{k}]: {unknown_name('link', end.link, _listed(bodies, root))}"
+                )
         if loop.type == "pin" and loop.axis is None:
-            raise InputError(f"{source}: loops[{k}].axis is missing; a pin needs an axis, in the axes of link {loop.a.link}")
+            raise InputError(
+                f"{source}: loops[{k}].axis is missing; a pin needs an axis, in the axes of link "
+                f"{loop.a.link}"
+            )
         if fault := loop.fault():
             raise InputError(f"{source}: loops[{k}]{fault}")
         body = [bodies[end.link] for end in (loop.a, loop.b)]
         links = int(owner[body[0]]), int(owner[body[1]])
         if links[0] == links[1]:
-            raise InputError(f"{source}: loops[{k}] ties {loop.a.link!r} to {loop.b.link!r}, but no joint moves one against the "
-                             "other; a loop needs two links that can move relative to each other")
+            raise InputError(
+                f"{source}: loops[{k}] ties {loop.a.link!r} to {loop.b.link!r}, but no joint "
+                "moves one against the "
+                "other; a loop needs two links that can move relative to each other"
+            )
         if loop.called in [other.name for other in found]:
-            raise InputError(f"{source}: loops[{k}] is named {loop.called!r} like another loop; give each loop a name of its own")
+            raise InputError(
+                f"{source}: loops[{k}] is named {loop.called!r} like another loop; give each loop "
+                "a name of its own"
+            )
         turn = [data.xmat[b].reshape(3, 3) for b in body]
-        points = [data.xpos[b] + R @ end.point for b, R, end in zip(body, turn, (loop.a, loop.b), strict=True)]
+        points = [
+            data.xpos[b] + R @ end.point
+            for b, R, end in zip(body, turn, (loop.a, loop.b), strict=True)
+        ]
         axis: Array = turn[0] @ np.array(loop.axis or (0.0, 0.0, 1.0))
         origins = [data.xanchor[j] if j >= 0 else np.zeros(3) for j in links]
-        found.append(Closure(loop.called, loop.type, links, np.array(points) - origins, axis / np.linalg.norm(axis)))
+        found.append(
+            Closure(
+                loop.called,
+                loop.type,
+                links,
+                np.array(points) - origins,
+                axis / np.linalg.norm(axis),
+            )
+        )
     return tuple(found)
 
 
 def _listed(bodies: Mapping[str, int], root: str) -> list[str]:
     """Valid links for a message; the ground appears once, under its URDF name if there is one."""
-    return [name for name in bodies if name not in GROUND or name == root] if root else [
-        name for name in bodies if name != GROUND[1]]
+    return (
+        [name for name in bodies if name not in GROUND or name == root]
+        if root
+        else [name for name in bodies if name != GROUND[1]]
+    )

@@ -21,7 +21,11 @@ class Probe:
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
             reply = self.bus.recv(0.1)
-            if reply is not None and reply.arbitration_id == 0x580 + node and reply.data[1:4] == request[1:4]:
+            if (
+                reply is not None
+                and reply.arbitration_id == 0x580 + node
+                and reply.data[1:4] == request[1:4]
+            ):
                 return bytes(reply.data)
         raise TimeoutError
 
@@ -32,7 +36,9 @@ class Probe:
 
     def write(self, node, index, value, form="<i", sub=0):
         data = struct.pack(form, value)
-        request = struct.pack("<BHB", 0x23 | (4 - len(data)) << 2, index, sub) + data.ljust(4, b"\0")
+        request = struct.pack("<BHB", 0x23 | (4 - len(data)) << 2, index, sub) + data.ljust(
+            4, b"\0"
+        )
         self.bus.send(can.Message(arbitration_id=0x600 + node, data=request, is_extended_id=False))
 
     def state(self, node):

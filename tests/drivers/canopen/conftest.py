@@ -1,4 +1,6 @@
-"""Emulated CANopen drives in another process on a real (loopback) bus, and probes that read and write them."""
+"""Emulated CANopen drives in another process on a real (loopback) bus, and probes
+that read and write them.
+"""
 
 from contextlib import ExitStack, contextmanager
 
@@ -24,6 +26,7 @@ def probe(pair):
 def own(bench):
     """Emulated drives for a single test, and a probe; for tests that break the drives."""
     with ExitStack() as made:
+
         def start(**changes):
             drives = bench("canopen", changes)
             made.callback(drives.end)

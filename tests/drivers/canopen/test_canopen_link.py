@@ -41,7 +41,10 @@ class TestFaults:
             steps(arm, 20, PACE)
             probe.write(1, TEST_OBJECT, SILENT, "<H")
             time.sleep(0.5)
-            with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms; then turn does not reply"):
+            with pytest.raises(
+                DriverError,
+                match=r"this computer sent nothing for \d+ ms; then turn does not reply",
+            ):
                 arm.step(Command(PACE))
             assert probe.state(2) == 0x40
 
@@ -60,7 +63,9 @@ class TestHost:
 
     @pytest.fixture
     def host(self, own):
-        """A program that moves the joints, a queue with its output, and a probe; "lift" has no brake."""
+        """A program that moves the joints, a queue with its output, and a
+        probe; "lift" has no brake.
+        """
         drives, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
         with program_of(drives.arm) as (program, said):
             assert abs(probe.read(1, 0x606C)) > 1000
@@ -69,7 +74,8 @@ class TestHost:
     def test_a_killed_program_leaves_the_joints_to_their_watchdogs(self, host):
         program, _, probe = host
         program.kill()
-        time.sleep(0.2 + 0.3)                       # watchdog, and braking from 0.3 rad/s at 8 rad/s²
+        # watchdog, and braking from 0.3 rad/s at 8 rad/s²
+        time.sleep(0.2 + 0.3)
         for node, state in ((1, 0x40), (2, 0x07)):  # braked; held without brake: quick stop active
             assert abs(probe.read(node, 0x606C)) < 2000
             assert probe.state(node) == state
@@ -80,22 +86,28 @@ class TestHost:
         time.sleep(0.5)
         assert abs(probe.read(1, 0x606C)) < 2000
         os.kill(program.pid, signal.SIGCONT)
-        assert re.match(r"DriverError: (turn has not replied|this computer sent nothing) for \d+ ms; the arm was stopped",
-                        said.get(timeout=30.0))
+        assert re.match(
+            r"DriverError: (turn has not replied|this computer sent nothing) for \d+ ms; the arm "
+            r"was stopped",
+            said.get(timeout=30.0),
+        )
         assert abs(probe.read(1, 0x606C)) < 2000
-        assert probe.state(1) == 0x40               # brake: closed as soon as the drive could be reached
+        # brake: closed as soon as the drive could be reached
+        assert probe.state(1) == 0x40
         assert probe.state(2) == 0x07
 
     @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
     def test_an_interrupted_program_stops_brakes_and_holds(self, host, ending):
-        """Also if the signal comes several times: a person who sees the arm still slow down may try again."""
+        """Also if the signal comes several times: a person who sees the arm
+        still slow down may try again.
+        """
         program, said, probe = host
         while said.empty():
             os.kill(program.pid, ending)
             time.sleep(0.003)
         assert "KeyboardInterrupt" in said.get(timeout=30.0)
-        assert probe.state(1) == 0x40               # brake
-        assert probe.state(2) == 0x07               # no brake: held by its drive
+        assert probe.state(1) == 0x40  # brake
+        assert probe.state(2) == 0x07  # no brake: held by its drive
         assert abs(probe.read(2, 0x606C)) < 2000
 
 
@@ -120,7 +132,8 @@ def test_a_script_that_is_asked_to_end_stops_the_arm_first(own):
     assert said.get(timeout=60.0) == "moving"
     os.kill(program.pid, signal.SIGTERM)
     assert said.get(timeout=10.0) == "interrupted"
-    assert [probe.state(node) for node in (1, 2)] == [0x40, 0x07]          # brake; held by its drive
+    # brake; held by its drive
+    assert [probe.state(node) for node in (1, 2)] == [0x40, 0x07]
     program.join()
 
 

@@ -11,7 +11,9 @@ from tests.drivers.wires import PACE, PAIR, steps, until_it_fails, virtual_drive
 
 
 class TestFaults:
-    def test_a_failing_bus_raises_driver_error_and_the_watchdogs_stop_the_joints(self, pair, probe, monkeypatch):
+    def test_a_failing_bus_raises_driver_error_and_the_watchdogs_stop_the_joints(
+        self, pair, probe, monkeypatch
+    ):
         def broken(*_, **__):
             raise can.CanOperationError("No buffer space available")
 
@@ -34,7 +36,8 @@ def test_error_frames_are_counted(make_arm):
         assert driver.link.error_frames == 1
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")     # pytest's warning about the ended thread
+# pytest's warning about the ended thread
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_unreadable_bus_is_reported_without_a_traceback(pair, capfd, monkeypatch):
     def broken(*_, **__):
         raise can.CanOperationError("no such device")

@@ -28,19 +28,26 @@ class TestMotion:
         with connect(pair.arm) as arm:
             arm.enable()
             for _ in range(40):
-                sample = arm.step(Command(np.array([0.0, 0.1]), np.array([2.4, 0.0]), ("torque", "velocity")))
+                sample = arm.step(
+                    Command(np.array([0.0, 0.1]), np.array([2.4, 0.0]), ("torque", "velocity"))
+                )
             assert sample.tau[0] == pytest.approx(2.4, abs=0.06)
-            assert sample.dq == pytest.approx([0.0, 0.1], abs=0.01)         # the joint sticks below 4.5 N·m
+            # the joint sticks below 4.5 N·m
+            assert sample.dq == pytest.approx([0.0, 0.1], abs=0.01)
             for _ in range(40):
-                sample = arm.step(Command(np.array([0.0, 0.0]), np.array([6.0, 0.0]), ("torque", "velocity")))
-            assert sample.dq[0] > 0.05                                      # and breaks loose above
+                sample = arm.step(
+                    Command(np.array([0.0, 0.0]), np.array([6.0, 0.0]), ("torque", "velocity"))
+                )
+            assert sample.dq[0] > 0.05  # and breaks loose above
             assert probe.read(1, 0x6061, 0, "<b") == 10
             arm.stop("enough")
             arm.enable()
             assert abs(steps(arm, 5)[-1].dq[0]) < 0.01
 
     def test_directions_and_zeros_are_those_of_the_model(self, own):
-        """The drive turns the other way. The emulator reads this from the same keys; the probe reads the drive's counts."""
+        """The drive turns the other way. The emulator reads this from the same keys; the probe
+        reads the drive's counts.
+        """
         drives, probe = own(joints={"turn": {"direction": -1, "zero_offset": 0.5}})
         with connect(drives.arm) as arm:
             arm.enable()
@@ -48,16 +55,20 @@ class TestMotion:
             assert first.q[0] == pytest.approx(0.0, abs=0.01)
             assert last.q[0] > first.q[0] + 0.03
             assert probe.read(1, 0x606C) < 0
-            assert probe.read(1, 0x6064) == pytest.approx((0.5 - last.q[0]) * 100.0 * 65536 / (2.0 * np.pi), rel=0.1)
+            assert probe.read(1, 0x6064) == pytest.approx(
+                (0.5 - last.q[0]) * 100.0 * 65536 / (2.0 * np.pi), rel=0.1
+            )
 
 
 class TestStaleVelocity:
     """Another program left a velocity in the drive, as its target or as an offset."""
 
-    STALE = 20000       # counts/s: 0.02 rad/s at the joint
+    STALE = 20000  # counts/s: 0.02 rad/s at the joint
 
-    @pytest.mark.parametrize(("index", "form", "value"), [
-        (0x60FF, "<i", 50 * STALE), (0x60B1, "<i", 50 * STALE), (0x60B2, "<h", 300)])
+    @pytest.mark.parametrize(
+        ("index", "form", "value"),
+        [(0x60FF, "<i", 50 * STALE), (0x60B1, "<i", 50 * STALE), (0x60B2, "<h", 300)],
+    )
     def test_the_driver_never_lets_it_move(self, pair, probe, index, form, value):
         with connect(pair.arm) as arm:
             before = arm.look(5)[-1].q
@@ -66,7 +77,9 @@ class TestStaleVelocity:
             arm.enable()
             assert probe.read(1, index, 0, form) == 0
             samples = steps(arm, 20)
-            np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=2e-4)
+            np.testing.assert_allclose(
+                [sample.q for sample in samples], np.tile(before, (20, 1)), atol=2e-4
+            )
 
     @pytest.mark.parametrize("index", [0x60FF, 0x60B1])
     def test_without_the_driver_the_joint_moves(self, own, index):
@@ -88,10 +101,13 @@ class TestFaults:
             arm.enable()
             steps(arm, 20, PACE)
             probe.write(1, TEST_OBJECT, 0x2310, "<H")
-            with pytest.raises(DriverError, match=r"drive of turn stopped by itself: fault, error 0x2310 \(overcurrent\)"):
+            with pytest.raises(
+                DriverError,
+                match=r"drive of turn stopped by itself: fault, error 0x2310 \(overcurrent\)",
+            ):
                 until_it_fails(arm)
             assert abs(probe.read(2, 0x606C)) < 100
-            assert probe.state(2) == 0x40                                   # braked
+            assert probe.state(2) == 0x40  # braked
             with pytest.raises(DriverError, match="fault"):
                 arm.enable()
             assert probe.state(1) & 0x4F == 0x08
@@ -99,7 +115,7 @@ class TestFaults:
             pass
         arm = connect(pair.arm)
         arm.reset()
-        assert probe.state(1) == 0x40                                       # without power
+        assert probe.state(1) == 0x40  # without power
         assert probe.read(1, 0x60FF) == 0
         with arm:
             arm.enable()
@@ -113,7 +129,7 @@ class TestFaults:
             probe.write(1, TEST_OBJECT, 0x2310, "<H")
             with pytest.raises(DriverError, match=r"overcurrent\); the arm was stopped"):
                 until_it_fails(arm, REST)
-        assert (probe.state(1) & 0x4F, probe.state(2)) == (0x08, 0x07)      # faulty; held
+        assert (probe.state(1) & 0x4F, probe.state(2)) == (0x08, 0x07)  # faulty; held
         before = probe.read(2, 0x6064)
         connect(drives.arm).reset()
         assert (probe.state(1), probe.state(2)) == (0x40, 0x07)
@@ -132,7 +148,9 @@ class TestFaults:
 
     @pytest.mark.parametrize("stop", ["brake", "hold"])
     def test_a_drive_that_leaves_operational_is_stopped(self, own, stop):
-        """Another master or a vendor's tool did it: the drive hears heartbeats, so its watchdog is quiet, but no set-points."""
+        """Another master or a vendor's tool did it: the drive hears heartbeats, so its watchdog is
+        quiet, but no set-points.
+        """
         drives, probe = own(driver={"watchdog": 0.5}, joints={"turn": {"stop": stop}})
         with connect(drives.arm) as arm:
             arm.enable()
@@ -152,22 +170,33 @@ class TestFaults:
             arm.enable()
             steps(arm, 10)
             probe.write(1, 0x6040, 0x02, "<H")
-            with pytest.raises(DriverError, match=r"turn stopped by itself: (quick stop|switch on disabled)"):
+            with pytest.raises(
+                DriverError, match=r"turn stopped by itself: (quick stop|switch on disabled)"
+            ):
                 until_it_fails(arm, REST)
             with pytest.raises(ArmStopped):
                 arm.step(Command(REST))
 
 
-@pytest.mark.parametrize(("stuck", "words"), [(10, r"reports mode 10 \(0x6061\) \d+ ms after the command for mode 9"),
-                                              (9, r"reports mode 9 \(0x6061\) \d+ ms after the command for mode 10")])
+@pytest.mark.parametrize(
+    ("stuck", "words"),
+    [
+        (10, r"reports mode 10 \(0x6061\) \d+ ms after the command for mode 9"),
+        (9, r"reports mode 9 \(0x6061\) \d+ ms after the command for mode 10"),
+    ],
+)
 def test_a_drive_that_does_not_change_its_mode_is_stopped_without_torque(make_arm, stuck, words):
-    """Otherwise a joint that broke loose would keep the torque that broke it loose instead of stopping, and vice versa."""
+    """Otherwise a joint that broke loose would keep the torque that broke it loose instead of
+    stopping, and vice versa.
+    """
     nodes = []
 
     def spoil(node):
         set_ = node._set
         nodes.append(node)
-        node._set = lambda found, data: None if found == (0x6060, 0) and node.values[found] == stuck else set_(found, data)
+        node._set = lambda found, data: (
+            None if found == (0x6060, 0) and node.values[found] == stuck else set_(found, data)
+        )
 
     torque = Command(REST, np.array([2.4, 0.0]), ("torque", "velocity"))
 
@@ -192,14 +221,23 @@ class TestGreeting:
 
         def spoil(node):
             transmit, receive = node._transmit, node.receive
-            node._transmit = lambda identifier, data: None if identifier == 0x580 + node.id else transmit(identifier, data)
-            node.receive = lambda identifier, data: (heard.append((identifier, data)), receive(identifier, data))
+            node._transmit = lambda identifier, data: (
+                None if identifier == 0x580 + node.id else transmit(identifier, data)
+            )
+            node.receive = lambda identifier, data: (
+                heard.append((identifier, data)),
+                receive(identifier, data),
+            )
             if talks:
                 node.nmt = 5
                 node.values[0x1017, 0] = 50
 
         arm = make_arm(with_port(PAIR["canopen"], 1))
-        with virtual_drives(arm, spoil) as driver, pytest.raises(DriverError, match=r"turn \(node 1\) does not answer"), driver:
+        with (
+            virtual_drives(arm, spoil) as driver,
+            pytest.raises(DriverError, match=r"turn \(node 1\) does not answer"),
+            driver,
+        ):
             pass
         return (0, b"\x80\x01") in heard
 
@@ -227,7 +265,9 @@ def test_a_drive_that_misses_the_start_frame_is_started_again(make_arm):
 
 
 def test_tpdos_of_different_cycles_are_never_joined_in_a_reading(axis):
-    """First the frame with the velocity is lost, then the frame with the position: readings must not stay a cycle late."""
+    """First the frame with the velocity is lost, then the frame with the position: readings
+    must not stay a cycle late.
+    """
     axis.expect()
     axis.on_state(0x181, bytearray(struct.pack("<Hih", 0x27, 1000, 5)), 0.0)
     before = axis.replies

@@ -1,7 +1,9 @@
-"""The CANopen driver against `durand`, an independent CANopen stack: its SDO server, NMT, SYNC and PDOs are not ours.
+"""The CANopen driver against `durand`, an independent CANopen stack: its SDO server, NMT,
+SYNC and PDOs are not ours.
 
-This file adds only the states of CiA 402 and a shaft that follows its set-point immediately, on durand's object dictionary.
-durand has no heartbeat consumer (0x1016), so these drives have no watchdog.
+This file adds only the states of CiA 402 and a shaft that follows its set-point
+immediately, on durand's object dictionary. durand has no heartbeat consumer (0x1016), so
+these drives have no watchdog.
 """
 
 import time
@@ -19,13 +21,16 @@ from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
 from tests.drivers.wires import PACE, PAIR, merged, patiently, steps, until_it_fails, with_port
 
-OBJECTS = {     # of CiA 402-2
-    **dict.fromkeys((0x603F, 0x6040, 0x6041, 0x6072), Type.UNSIGNED16), **dict.fromkeys((0x6060, 0x6061), Type.INTEGER8),
-    **dict.fromkeys((0x605A, 0x6071, 0x6077), Type.INTEGER16), **dict.fromkeys((0x6064, 0x606C, 0x60FF), Type.INTEGER32),
-    **dict.fromkeys((0x6076, 0x607F, 0x6083, 0x6084, 0x6085, 0x6502), Type.UNSIGNED32)}
+OBJECTS = {  # of CiA 402-2
+    **dict.fromkeys((0x603F, 0x6040, 0x6041, 0x6072), Type.UNSIGNED16),
+    **dict.fromkeys((0x6060, 0x6061), Type.INTEGER8),
+    **dict.fromkeys((0x605A, 0x6071, 0x6077), Type.INTEGER16),
+    **dict.fromkeys((0x6064, 0x606C, 0x60FF), Type.INTEGER32),
+    **dict.fromkeys((0x6076, 0x607F, 0x6083, 0x6084, 0x6085, 0x6502), Type.UNSIGNED32),
+}
 MEASURED = (0x603F, 0x6041, 0x6061, 0x6064, 0x606C, 0x6076, 0x6077, 0x6502)
 DISABLED, READY, SWITCHED_ON, ENABLED, STOPPED = 0x40, 0x21, 0x23, 0x27, 0x07
-FRICTION = 75           # thousandths of the rated torque
+FRICTION = 75  # thousandths of the rated torque
 CSV, CST = 9, 10
 
 
@@ -34,9 +39,15 @@ class Drive:
 
     def __init__(self, node, rated, bus):
         self.network = CANBusNetwork(bus)
-        self.network._notifier.timeout = 0.02           # s that its shutdown takes
+        self.network._notifier.timeout = 0.02  # s that its shutdown takes
         self.node = MinimalNode(self.network, node)
-        self.od, self.state, self.position, self.then, self.told = self.node.object_dictionary, DISABLED, 0.0, None, []
+        self.od, self.state, self.position, self.then, self.told = (
+            self.node.object_dictionary,
+            DISABLED,
+            0.0,
+            None,
+            [],
+        )
         for index, form in OBJECTS.items():
             self.od[index] = Variable(form, "ro" if index in MEASURED else "rw", value=0)
         limits = Record()
@@ -79,14 +90,18 @@ class Drive:
 @pytest.fixture
 def drives(make_arm):
     """Two drives and their arm file; no drive has a watchdog."""
-    with ExitStack() as made, patiently():      # the drives are threads of the test's own process
+    with ExitStack() as made, patiently():  # the drives are threads of the test's own process
+
         def start(**changes):
             channel = f"durand {next(NUMBERS)}"
-            table = merged(with_port(PAIR["canopen"], 1), {"driver": {"allow_no_watchdog": True, **changes}})
+            table = merged(
+                with_port(PAIR["canopen"], 1), {"driver": {"allow_no_watchdog": True, **changes}}
+            )
             table["driver"]["bus"] = {"interface": "virtual", "channel": channel}
             pair = []
-            for node, rated in ((1, 600), (2, 400)):            # mN·m
-                bus = can.Bus(interface="virtual", channel=channel)         # durand has one listener an identifier and bus
+            for node, rated in ((1, 600), (2, 400)):  # mN·m
+                # durand has one listener an identifier and bus
+                bus = can.Bus(interface="virtual", channel=channel)
                 made.callback(bus.shutdown)
                 pair.append(Drive(node, rated, bus))
                 made.callback(pair[-1].network.stop)
@@ -112,7 +127,7 @@ def test_settings_arrive_and_pdos_are_mapped(drives):
             assert [read(0x1A00, k) for k in range(4)] == [3, 0x60410010, 0x60640020, 0x60770010]
             assert [read(0x1600, k) for k in range(4)] == [3, 0x60FF0020, 0x60710010, 0x60600008]
             assert (read(0x1800, 1) & 0x7FF, read(0x1800, 2)) == (0x180 + node, 1)
-            assert read(0x1802, 1) >> 31                        # unused PDOs stay off
+            assert read(0x1802, 1) >> 31  # unused PDOs stay off
             assert (read(0x60FF, 0), read(0x6061, 0), read(0x605A, 0)) == (0, CSV, 2)
             assert read(0x607D, 1) < 0 < read(0x607D, 2)
 
@@ -123,18 +138,25 @@ def test_joints_follow_commands_and_report_the_drives_measurements(drives):
         connected.enable()
         assert [drive.state for drive in pair] == [ENABLED, ENABLED]
         samples = steps(connected, 100, PACE)
-        q, tau, told = (np.array([getattr(sample, key) for sample in samples]) for key in ("q", "tau", "t_joint"))
+        q, tau, told = (
+            np.array([getattr(sample, key) for sample in samples])
+            for key in ("q", "tau", "t_joint")
+        )
         fresh = told >= np.array([sample.t for sample in samples])[:, None]
-        assert fresh.sum(axis=0).min() > 50         # a reply that is late by design is late in every cycle
-        for j, (drive, gear, rated) in enumerate(zip(pair, (100.0, 100.0), (0.6, 0.4), strict=True)):
+        # a reply that is late by design is late in every cycle
+        assert fresh.sum(axis=0).min() > 50
+        for j, (drive, gear, rated) in enumerate(
+            zip(pair, (100.0, 100.0), (0.6, 0.4), strict=True)
+        ):
             counts = np.round(q[:, j] * gear * 65536 / (2.0 * np.pi)).astype(int)
-            assert set(counts) <= {row[0] for row in drive.told}            # only values that the drive reported
+            # only values that the drive reported
+            assert set(counts) <= {row[0] for row in drive.told}
             new = np.flatnonzero(fresh[:, j])[5:]
             assert len(set(counts[new])) > 0.8 * len(new)
             assert np.polyfit(told[new, j], q[new, j], 1)[0] == pytest.approx(PACE[j], rel=0.02)
             assert tau[50:, j] == pytest.approx(np.sign(PACE[j]) * FRICTION / 1000.0 * rated * gear)
         connected.stop("enough")
-        assert [drive.state for drive in pair] == [DISABLED, DISABLED]      # both have brakes
+        assert [drive.state for drive in pair] == [DISABLED, DISABLED]  # both have brakes
         assert [drive.told[-1][1] for drive in pair] == [0, 0]
 
 
@@ -154,7 +176,8 @@ def test_torque_mode_by_pdo(drives):
         connected.enable()
         for _ in range(10):
             connected.step(Command(np.zeros(2), np.array([6.0, 0.0]), ("torque", "velocity")))
-        assert (turn.od.read(0x6061, 0), turn.od.read(0x6071, 0)) == (CST, 100)     # 0.06 of 0.6 N·m at the motor
+        # 0.06 of 0.6 N·m at the motor
+        assert (turn.od.read(0x6061, 0), turn.od.read(0x6071, 0)) == (CST, 100)
         assert lift.od.read(0x6061, 0) == CSV
 
 

@@ -18,10 +18,15 @@ from tests.drivers.wires import PACE, PAIR, merged, steps, virtual_drives, with_
 
 class TestSilence:
     def test_a_missing_drive_is_reported_in_time(self, make_arm, pair):
-        missing = merged(with_port(PAIR["canopen"], pair.arm.driver.model_extra["bus"]["port"]),
-                         {"joints": {"lift": {"drive": {"node": 9}}}})
+        missing = merged(
+            with_port(PAIR["canopen"], pair.arm.driver.model_extra["bus"]["port"]),
+            {"joints": {"lift": {"drive": {"node": 9}}}},
+        )
         began = time.monotonic()
-        with pytest.raises(DriverError, match=r"drive of lift \(node 9\) does not answer"), connect(make_arm(missing)):
+        with (
+            pytest.raises(DriverError, match=r"drive of lift \(node 9\) does not answer"),
+            connect(make_arm(missing)),
+        ):
             pass
         assert time.monotonic() - began < 3.0
 
@@ -48,7 +53,9 @@ def test_settings_arrive_although_answers_are_lost_or_doubled(make_arm):
 
 
 def test_watchdogs_do_not_trip_during_a_wait_for_an_answer(make_arm):
-    """The watchdogs are shorter than the time before a repeated question, and run from the first cycle on."""
+    """The watchdogs are shorter than the time before a repeated question, and
+    run from the first cycle on.
+    """
     nodes = []
 
     def loses_an_answer(node):
@@ -56,7 +63,12 @@ def test_watchdogs_do_not_trip_during_a_wait_for_an_answer(make_arm):
         nodes.append(node)
 
         def lossy(identifier, data):
-            asked = identifier == 0x580 + node.id and data[1:3] == b"\xff\x60" and node._watchdog is not None and left[0]
+            asked = (
+                identifier == 0x580 + node.id
+                and data[1:3] == b"\xff\x60"
+                and node._watchdog is not None
+                and left[0]
+            )
             left[0] -= bool(asked)
             if not asked:
                 transmit(identifier, data)
@@ -85,9 +97,16 @@ class Garbled(canopen.Network):
         for reply in islice(self.replies, 1):
             self.answer(0x581, bytearray(reply), 0.0)
 
+
 commands = st.sampled_from([0x40, 0x41, 0x42, 0x43, 0x4F, 0x60, 0x80, 0x00, 0x01, 0x10, 0x1F])
-answers = st.one_of(st.binary(max_size=8), st.builds(lambda command, rest: bytes([command, 0x41, 0x60, 0]) + rest, commands,
-                                                     st.binary(max_size=4)))
+answers = st.one_of(
+    st.binary(max_size=8),
+    st.builds(
+        lambda command, rest: bytes([command, 0x41, 0x60, 0]) + rest,
+        commands,
+        st.binary(max_size=4),
+    ),
+)
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,4 +1,6 @@
-"""Emulated servos in another process behind a TCP port, or in this process on a pty, and probes that read and write them."""
+"""Emulated servos in another process behind a TCP port, or in this process on a pty, and probes
+that read and write them.
+"""
 
 import sys
 from contextlib import ExitStack
@@ -33,6 +35,7 @@ def probe(pair):
 def own(bench):
     """Emulated servos for a single test, and a probe; for tests that break the servos."""
     with ExitStack() as made:
+
         def start(**changes):
             servos = bench("dynamixel", changes)
             made.callback(servos.end)

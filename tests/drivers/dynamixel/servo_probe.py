@@ -1,4 +1,6 @@
-"""A probe that reads and writes servos by packets of its own, without the driver. Its packets restart the watchdogs."""
+"""A probe that reads and writes servos by packets of its own, without the driver. Its
+packets restart the watchdogs.
+"""
 
 import socket
 import struct
@@ -7,9 +9,17 @@ from contextlib import contextmanager
 from stribeck.drivers.emulators.body import SILENT
 from stribeck.drivers.emulators.dynamixel_packets import frame, frames
 
-SLOW = 2                # counts: 0.016 rad/s at the joint
-HAPPEN = 1000           # the emulator's own item
-TORQUE, STATUS_RETURN, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = 64, 68, 98, 116, 112, 132, 128
+SLOW = 2  # counts: 0.016 rad/s at the joint
+HAPPEN = 1000  # the emulator's own item
+TORQUE, STATUS_RETURN, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = (
+    64,
+    68,
+    98,
+    116,
+    112,
+    132,
+    128,
+)
 
 
 class Probe:

@@ -25,7 +25,9 @@ def holds(**values):
 
 def deaf_to(address):
     """The item accepts a write but keeps its old value."""
+
     def spoil(servo):
         set_ = servo._set
         servo._set = lambda found, value: None if found == address else set_(found, value)
+
     return spoil

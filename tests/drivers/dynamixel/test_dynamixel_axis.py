@@ -22,14 +22,17 @@ class TestMotion:
             guard.enable()
             samples = steps(guard, 400, np.array([0.004, 0.006]))
             arm = guard.arm
-            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may miss some
+            # a busy computer may miss some
+            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles
         t, q = (np.array([getattr(sample, key) for sample in samples]) for key in ("t", "q"))
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
         assert np.polyfit(t[150:], q[150:, 0], 1)[0] == pytest.approx(0.004, rel=0.05)
         assert np.polyfit(t[150:], q[150:, 1], 1)[0] == pytest.approx(0.006, rel=0.05)
 
     def test_directions_and_zeros_are_those_of_the_model(self, own):
-        """The servo turns the other way. The emulator reads this from the same keys; the probe reads the servo's counts."""
+        """The servo turns the other way. The emulator reads this from the same keys; the probe
+        reads the servo's counts.
+        """
         servos, probe = own(joints={"turn": {"direction": -1, "zero_offset": 0.2}})
         with connect(servos.arm) as arm:
             arm.enable()
@@ -37,7 +40,9 @@ class TestMotion:
             assert first.q[0] == pytest.approx(0.0, abs=0.01)
             assert last.q[0] > first.q[0] + 0.03
             assert probe.read(1, VELOCITY) < 0
-            assert probe.read(1, POSITION) == pytest.approx(2048 + (0.2 - last.q[0]) * 3.0 * 4096 / (2.0 * np.pi), abs=60)
+            assert probe.read(1, POSITION) == pytest.approx(
+                2048 + (0.2 - last.q[0]) * 3.0 * 4096 / (2.0 * np.pi), abs=60
+            )
 
     def test_after_a_pause_the_host_does_not_make_up_for_the_missed_motion(self, pair):
         with connect(pair.arm) as arm:
@@ -45,7 +50,8 @@ class TestMotion:
             before = steps(arm, 20, PACE)[-1].q
             time.sleep(0.3)
             after = steps(arm, 4)[-1].q
-            assert np.all(np.abs(after - before) < np.abs(PACE) * (0.2 + 0.06) + 0.002)     # the goal lies 0.2 s ahead
+            # the goal lies 0.2 s ahead
+            assert np.all(np.abs(after - before) < np.abs(PACE) * (0.2 + 0.06) + 0.002)
 
 
 class TestStaleGoal:
@@ -59,7 +65,9 @@ class TestStaleGoal:
             assert probe.write(1, GOAL, self.FAR) == 0
             arm.enable()
             samples = steps(arm, 20)
-            np.testing.assert_allclose([sample.q for sample in samples], np.tile(before, (20, 1)), atol=1.1e-3)
+            np.testing.assert_allclose(
+                [sample.q for sample in samples], np.tile(before, (20, 1)), atol=1.1e-3
+            )
 
     def test_without_the_driver_the_joint_moves(self, own):
         """Otherwise the test above would prove nothing."""
@@ -80,11 +88,14 @@ class TestFaults:
             probe.happen(1, 0x20)
             with pytest.raises(DriverError, match="drive of turn stopped by itself: overload"):
                 until_it_fails(arm)
-            assert not probe.powered(2)                                     # braked
+            assert not probe.powered(2)  # braked
             with pytest.raises(DriverError, match=r"turn.*fault"):
                 arm.enable()
             assert not probe.powered(1)
-        with pytest.raises(DriverError, match=r"has a fault, overload; .* stribeck check --reset"), connect(pair.arm):
+        with (
+            pytest.raises(DriverError, match=r"has a fault, overload; .* stribeck check --reset"),
+            connect(pair.arm),
+        ):
             pass
         arm = connect(pair.arm)
         arm.reset()
@@ -94,8 +105,12 @@ class TestFaults:
             steps(arm, 5)
 
     @pytest.mark.parametrize("bits", [0x01, 0x08])
-    def test_an_error_that_keeps_power_on_stops_all_joints_and_braked_ones_lose_power(self, own, bits):
-        """Errors of input voltage and encoder do not shut a servo down (factory setting of register 63)."""
+    def test_an_error_that_keeps_power_on_stops_all_joints_and_braked_ones_lose_power(
+        self, own, bits
+    ):
+        """Errors of input voltage and encoder do not shut a servo down
+        (factory setting of register 63).
+        """
         servos, probe = own(joints={"lift": {"stop": "hold"}})
         arm = connect(servos.arm)
         with arm:
@@ -103,15 +118,20 @@ class TestFaults:
             steps(arm, 20, PACE)
             for servo in (1, 2):
                 probe.happen(servo, bits)
-            with pytest.raises(DriverError, match=r"drive of turn stopped by itself: [\w ]+; the arm was stopped$"):
+            with pytest.raises(
+                DriverError, match=r"drive of turn stopped by itself: [\w ]+; the arm was stopped$"
+            ):
                 until_it_fails(arm)
             assert (probe.powered(1), probe.powered(2)) == (False, True)
         time.sleep(0.6)
-        assert probe.read(2, WATCHDOG, "<b") == -1          # held, its goals locked
+        assert probe.read(2, WATCHDOG, "<b") == -1  # held, its goals locked
         before = probe.read(2, POSITION)
         arm = connect(servos.arm)
         for _ in range(2):
-            with pytest.raises(DriverError, match=r"lift .* holds its joint in spite of its fault, .* support the arm"):
+            with pytest.raises(
+                DriverError,
+                match=r"lift .* holds its joint in spite of its fault, .* support the arm",
+            ):
                 arm.reset()
             assert probe.powered(2)
             assert abs(probe.read(2, POSITION) - before) < 5
@@ -119,7 +139,12 @@ class TestFaults:
     def test_a_reset_clears_an_error_that_kept_power_on_if_a_brake_holds(self, own):
         servos, probe = own()
         probe.happen(1, 0x01)
-        with pytest.raises(DriverError, match=r"has a fault, input voltage; .* stribeck check --reset"), connect(servos.arm):
+        with (
+            pytest.raises(
+                DriverError, match=r"has a fault, input voltage; .* stribeck check --reset"
+            ),
+            connect(servos.arm),
+        ):
             pass
         arm = connect(servos.arm)
         arm.reset()
@@ -132,7 +157,9 @@ class TestFaults:
             arm.enable()
             steps(arm, 20, PACE)
             probe.happen(1, RESET)
-            with pytest.raises(DriverError, match=r"turn stopped by itself: no power: .* losing its supply"):
+            with pytest.raises(
+                DriverError, match=r"turn stopped by itself: no power: .* losing its supply"
+            ):
                 until_it_fails(arm)
             assert not probe.powered(1)
 
@@ -140,7 +167,9 @@ class TestFaults:
         """Its reported position would be wrong by a turn of the horn."""
         with connect(pair.arm) as arm:
             probe.happen(1, RESET)
-            with pytest.raises(DriverError, match=r"turn \(id 1\) was reset after it had been set up"):
+            with pytest.raises(
+                DriverError, match=r"turn \(id 1\) was reset after it had been set up"
+            ):
                 arm.enable()
             assert not probe.powered(1)
 
@@ -154,23 +183,37 @@ class TestFaults:
 
 
 def test_a_reset_leaves_a_servo_without_fault_as_it_is(make_arm, on_pty):
-    arm = make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra), "joints": {"turn": {"stop": "hold"}}}))
+    arm = make_arm(
+        merged(
+            PAIR["dynamixel"],
+            {"driver": dict(on_pty.driver.model_extra), "joints": {"turn": {"stop": "hold"}}},
+        )
+    )
     found = []
     with servos_here(arm, found.append) as driver:
         with driver:
             driver.enable()
             steps(driver, 3)
-        assert found[0].values[64] == 1         # held by its servo
+        assert found[0].values[64] == 1  # held by its servo
         time.sleep(0.6)
-        assert found[0].values[98] == -1        # its watchdog has locked the goals
+        assert found[0].values[98] == -1  # its watchdog has locked the goals
         for _ in range(2):
             driver.reset()
             assert (found[0].values[64], found[0].values[98]) == (1, -1)
-        wrong = connect(make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra),
-                                                            "joints": {"lift": {"drive": {"id": 9}}}})))
+        wrong = connect(
+            make_arm(
+                merged(
+                    PAIR["dynamixel"],
+                    {
+                        "driver": dict(on_pty.driver.model_extra),
+                        "joints": {"lift": {"drive": {"id": 9}}},
+                    },
+                )
+            )
+        )
         with pytest.raises(DriverError, match=r"lift .* does not answer"), wrong:
             pass
         assert (found[0].values[64], found[0].values[98]) == (1, -1)
-        with driver:                            # the driver can connect to it
+        with driver:  # the driver can connect to it
             driver.enable()
             steps(driver, 3)

@@ -1,4 +1,6 @@
-"""Dynamixel servos on one line: how motion ends when a servo, the line or the program stops working."""
+"""Dynamixel servos on one line: how motion ends when a servo, the line or
+the program stops working.
+"""
 
 import os
 import signal
@@ -32,20 +34,32 @@ class TestFollowers:
     def test_a_joint_with_two_servos_is_refused(self, make_arm, own):
         """The torque of only one servo would be read."""
         servos, probe = own()
-        alone = merged(PAIR["dynamixel"], {"driver": {"port": servos.arm.driver.model_extra["port"]},
-                                           "joints": {"lift": {"drive": {"id": 9}}}})
-        assert probe.write(2, 12, 1, "<B") == 0             # it follows the commands to servo 1
+        alone = merged(
+            PAIR["dynamixel"],
+            {
+                "driver": {"port": servos.arm.driver.model_extra["port"]},
+                "joints": {"lift": {"drive": {"id": 9}}},
+            },
+        )
+        assert probe.write(2, 12, 1, "<B") == 0  # it follows the commands to servo 1
         follows = r"servo 2 follows the commands to servo 1, the drive of turn"
         with pytest.raises(DriverError, match=follows), connect(make_arm(alone)):
             pass
-        with pytest.raises(DriverError, match=r"lift \(id 2\) also follows the commands to servo 1; set its Secondary ID"), \
-                connect(servos.arm):
+        with (
+            pytest.raises(
+                DriverError,
+                match=r"lift \(id 2\) also follows the commands to servo 1; set its Secondary ID",
+            ),
+            connect(servos.arm),
+        ):
             pass
 
 
 class TestFaults:
     def test_a_silent_servo_is_named_and_the_other_stops(self, own):
-        """The silent first servo keeps the second from answering, until the first is the last one in the Sync Read."""
+        """The silent first servo keeps the second from answering, until the first is the
+        last one in the Sync Read.
+        """
         servos, probe = own()
         with connect(servos.arm) as arm:
             arm.enable()
@@ -55,7 +69,9 @@ class TestFaults:
                 until_it_fails(arm)
             assert not probe.powered(2)
 
-    def test_a_mute_servo_is_brought_to_rest_and_not_back_to_its_last_known_position(self, pair, probe):
+    def test_a_mute_servo_is_brought_to_rest_and_not_back_to_its_last_known_position(
+        self, pair, probe
+    ):
         with connect(pair.arm) as arm:
             arm.enable()
             here = steps(arm, 60, np.array([-1.2, 0.0]))[-1].q[0]
@@ -63,7 +79,8 @@ class TestFaults:
             with pytest.raises(DriverError, match="turn has not replied for"):
                 until_it_fails(arm, np.array([-1.2, 0.0]))
             probe.write(1, STATUS_RETURN, 2, "<B")
-            assert arm.look(2)[-1].q[0] < here - 0.1        # motion in the 50 ms before the silence is noticed, then braking
+            # motion in the 50 ms before the silence is noticed, then braking
+            assert arm.look(2)[-1].q[0] < here - 0.1
 
     def test_a_cut_line_is_reported(self, own):
         servos, _ = own()
@@ -82,7 +99,9 @@ class TestHost:
 
     @pytest.fixture
     def host(self, own):
-        """A program that moves the joints, a queue with its output, and a probe; "lift" has no brake."""
+        """A program that moves the joints, a queue with its output, and a
+        probe; "lift" has no brake.
+        """
         servos, probe = own(driver={"watchdog": 0.2}, joints={"lift": {"stop": "hold"}})
         with program_of(servos.arm) as (program, said):
             assert abs(probe.read(1, VELOCITY)) > 20
@@ -92,7 +111,7 @@ class TestHost:
     def test_watchdogs_stop_the_joints_and_lock_their_goals(self, host, ending):
         program, _, probe, arm = host
         os.kill(program.pid, ending)
-        time.sleep(0.2 + 0.3)                       # watchdog, and a moment to come to rest
+        time.sleep(0.2 + 0.3)  # watchdog, and a moment to come to rest
         for servo in (1, 2):
             assert probe.powered(servo)
             assert probe.read(servo, WATCHDOG, "<b") == -1
@@ -100,11 +119,11 @@ class TestHost:
             assert probe.write(servo, GOAL, 0) == 4
         place = [probe.read(servo, POSITION) for servo in (1, 2)]
         if ending == signal.SIGSTOP:
-            os.kill(program.pid, signal.SIGCONT)    # it notices its pause, and moves nothing
+            os.kill(program.pid, signal.SIGCONT)  # it notices its pause, and moves nothing
             program.join(5.0)
             assert abs(probe.read(2, POSITION) - place[1]) <= 1
             return
-        with connect(arm) as again:                 # connecting does not drop a held joint
+        with connect(arm) as again:  # connecting does not drop a held joint
             again.enable()
             steps(again, 10)
             assert abs(probe.read(2, POSITION) - place[1]) <= 2
@@ -113,24 +132,41 @@ class TestHost:
         program, said, probe, _ = host
         os.kill(program.pid, signal.SIGTERM)
         assert "KeyboardInterrupt" in said.get(timeout=30.0)
-        assert not probe.powered(1)                 # brake
-        assert probe.powered(2)                     # no brake: held by its servo
+        assert not probe.powered(1)  # brake
+        assert probe.powered(2)  # no brake: held by its servo
         assert abs(probe.read(2, VELOCITY)) <= SLOW
 
 
 def test_a_servo_outside_the_arm_must_report_which_servo_it_follows(on_pty, monkeypatch):
     """A servo that answered once and is silent now may follow a servo of the arm."""
     monkeypatch.setattr(ServoBus, "present", lambda _: [1, 2, 7])
-    with servos_here(on_pty) as driver, pytest.raises(DriverError, match="servo 7 is on the line but not in the arm file, and "
-                                                      "does not say whether it follows"), driver:
+    with (
+        servos_here(on_pty) as driver,
+        pytest.raises(
+            DriverError,
+            match="servo 7 is on the line but not in the arm file, and "
+            "does not say whether it follows",
+        ),
+        driver,
+    ):
         pass
 
 
 def test_a_joint_without_brake_falls_when_its_servo_has_no_power(make_arm, on_pty):
     """The emulated servos behave like real ones here; otherwise "hold" would not be needed."""
-    emulator = Emulator(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": on_pty.driver.model_extra["port"]},
-                                                            "joints": {"lift": {"stop": "hold"}}})))
-    lift, end = emulator._servos[1].drive, time.monotonic() + 2.0       # on a busy computer less simulated time passes
+    emulator = Emulator(
+        make_arm(
+            merged(
+                PAIR["dynamixel"],
+                {
+                    "driver": {"port": on_pty.driver.model_extra["port"]},
+                    "joints": {"lift": {"stop": "hold"}},
+                },
+            )
+        )
+    )
+    # on a busy computer less simulated time passes
+    lift, end = emulator._servos[1].drive, time.monotonic() + 2.0
     first = lift.q
     emulator.serve(lambda: lift.q <= first + 0.1 and time.monotonic() < end)
     emulator.close()

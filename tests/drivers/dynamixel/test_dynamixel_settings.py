@@ -1,6 +1,5 @@
 """Settings that are written to Dynamixel servos before they get power."""
 
-
 import numpy as np
 
 from stribeck.drivers.connect import connect
@@ -12,20 +11,31 @@ from tests.drivers.wires import PAIR, merged
 class TestSettings:
     def test_the_servos_hold_the_written_settings(self, pair, probe):
         with connect(pair.arm):
-            for servo, speed, current in ((1, 2.0, 1141), (2, 1.5, 1793)):                  # 12 and 24 N·m
-                assert probe.read(servo, 9, "<B") == 0                                      # return delay
-                assert probe.read(servo, 10, "<B") == 4                                     # time-based profiles
-                assert probe.read(servo, 11, "<B") == 4                                     # extended position
+            # 12 and 24 N·m
+            for servo, speed, current in ((1, 2.0, 1141), (2, 1.5, 1793)):
+                # return delay
+                assert probe.read(servo, 9, "<B") == 0
+                # time-based profiles
+                assert probe.read(servo, 10, "<B") == 4
+                # extended position
+                assert probe.read(servo, 11, "<B") == 4
                 assert probe.read(servo, 38, "<H") == current
                 assert probe.read(servo, 44) == int(speed * 3.0 / (0.229 * 2.0 * np.pi / 60.0)) + 1
-                assert probe.read(servo, WATCHDOG, "<b") == 25                              # 0.5 s
+                assert probe.read(servo, WATCHDOG, "<b") == 25  # 0.5 s
                 assert probe.read(servo, PROFILE_TIME) == 200
                 assert not probe.powered(servo)
 
 
 def test_the_torque_limit_is_in_the_servo_in_current_based_mode(make_arm, on_pty):
-    arm = make_arm(merged(PAIR["dynamixel"], {"driver": {**on_pty.driver.model_extra, "profile": "current-based"},
-                                                 "joints": {"turn": {"torque": 5.0}}}))
+    arm = make_arm(
+        merged(
+            PAIR["dynamixel"],
+            {
+                "driver": {**on_pty.driver.model_extra, "profile": "current-based"},
+                "joints": {"turn": {"torque": 5.0}},
+            },
+        )
+    )
     found = {}
     with servos_here(arm, lambda servo: found.update(values=servo.values)) as driver, driver:
         driver.enable()

@@ -15,19 +15,34 @@ from tests.drivers.wires import PAIR, merged, served, steps, until_it_fails
 
 class TestOpening:
     def test_a_socket_sends_packets_immediately(self, pair):
-        """Otherwise, after a lost reply, a Sync Read waits 40 ms for the acknowledgement of the Sync Write before it."""
-        with connect(pair.arm) as arm, socket.socket(fileno=os.dup(arm.link._line.fileno())) as line:
+        """Otherwise, after a lost reply, a Sync Read waits 40 ms for the acknowledgement of
+        the Sync Write before it.
+        """
+        with (
+            connect(pair.arm) as arm,
+            socket.socket(fileno=os.dup(arm.link._line.fileno())) as line,
+        ):
             assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
     def test_a_socket_url_without_port_number_is_refused(self, make_arm):
-        with pytest.raises(InputError, match=r"pair.toml: the port socket://127.0.0.1 cannot be opened: .*number of the port"), \
-                connect(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": "socket://127.0.0.1"}}))):
+        with (
+            pytest.raises(
+                InputError,
+                match=r"pair.toml: the port socket://127.0.0.1 cannot be opened: .*number of the "
+                r"port",
+            ),
+            connect(
+                make_arm(merged(PAIR["dynamixel"], {"driver": {"port": "socket://127.0.0.1"}}))
+            ),
+        ):
             pass
 
     def test_a_port_that_cannot_be_opened_is_named(self, make_arm):
         for port in ("socket://127.0.0.1:9", "/dev/nothing-here"):
-            with pytest.raises(DriverError, match=f"^the port {port} cannot be opened: ") as refused, \
-                    connect(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": port}}))):
+            with (
+                pytest.raises(DriverError, match=f"^the port {port} cannot be opened: ") as refused,
+                connect(make_arm(merged(PAIR["dynamixel"], {"driver": {"port": port}}))),
+            ):
                 pass
             assert str(refused.value).count(port) == 1
 

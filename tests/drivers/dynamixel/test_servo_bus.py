@@ -19,14 +19,17 @@ def test_instructions_are_the_published_bytes(name):
     bus._send(servo, instruction, parameters)
     list(bus._replies(time.monotonic()))
     assert line.sent == bytes.fromhex(published)
-    assert frame(servo, instruction, parameters) == line.sent                            # the emulator packs the same bytes
+    # the emulator packs the same bytes
+    assert frame(servo, instruction, parameters) == line.sent
     assert list(frames(bytearray(b"\xff" + line.sent))) == [(servo, instruction, parameters)]
 
 
 @pytest.mark.parametrize("name", STATUS)
 def test_published_status_packets_are_read(name):
     servo, error, data, published = STATUS[name]
-    reply = next(bus_on(Line(b"\xff\xff" + bytes.fromhex(published)))._replies(time.monotonic() + 1.0))
+    reply = next(
+        bus_on(Line(b"\xff\xff" + bytes.fromhex(published)))._replies(time.monotonic() + 1.0)
+    )
     assert reply == (servo, error, bytes.fromhex(data))
     assert frame(servo, dxl.STATUS, bytes([error]) + reply.data) == bytes.fromhex(published)
 
@@ -37,7 +40,8 @@ def test_packets_of_a_cycle_are_sent_together_and_unanswered_ones_wait():
     bus.sync_write(dxl.GOAL_POSITION, {1: 150, 2: 170})
     bus.sync_write(dxl.GOAL_POSITION, {})
     assert line.sent == b""
-    list(bus.sync_read(dxl.PRESENT_POSITION, [1, 2], time.monotonic() - 1.0))           # late, but all are sent
+    # late, but all are sent
+    list(bus.sync_read(dxl.PRESENT_POSITION, [1, 2], time.monotonic() - 1.0))
     assert line.sent == bytes.fromhex(PUBLISHED["sync write"][3] + PUBLISHED["sync read"][3])
 
 
@@ -53,9 +57,20 @@ def test_a_damaged_reply_is_counted_and_the_next_reply_is_used():
     assert next(bus._replies(time.monotonic() + 1.0)).servo == 2
     assert bus.corrupt == 1
 
-replies = st.builds(lambda servo, rest: frame(servo, dxl.STATUS, rest), st.integers(0, 252), st.binary(max_size=20))
-noise = st.lists(st.one_of(st.binary(max_size=30), replies, st.just(b"\xff\xff\xfd\x00\x01"), st.just(b"\xff\xff\xfd\xfd"),
-                           st.builds(lambda body: b"\xff\xff\xfd\x00\x01" + body, st.binary(max_size=12))), max_size=8)
+
+replies = st.builds(
+    lambda servo, rest: frame(servo, dxl.STATUS, rest), st.integers(0, 252), st.binary(max_size=20)
+)
+noise = st.lists(
+    st.one_of(
+        st.binary(max_size=30),
+        replies,
+        st.just(b"\xff\xff\xfd\x00\x01"),
+        st.just(b"\xff\xff\xfd\xfd"),
+        st.builds(lambda body: b"\xff\xff\xfd\x00\x01" + body, st.binary(max_size=12)),
+    ),
+    max_size=8,
+)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,6 +1,5 @@
 """Servos with a wrong setting or state are not powered, and the message says what is wrong."""
 
-
 import pytest
 
 from stribeck.drivers.connect import connect
@@ -13,35 +12,75 @@ class TestModel:
     def test_a_servo_in_reverse_mode_is_refused_and_not_changed(self, own):
         servos, probe = own()
         assert probe.write(2, 10, 1, "<B") == 0
-        with pytest.raises(DriverError, match=r"drive of lift \(id 2\) is in Reverse Mode \(bit 0"), connect(servos.arm):
+        with (
+            pytest.raises(DriverError, match=r"drive of lift \(id 2\) is in Reverse Mode \(bit 0"),
+            connect(servos.arm),
+        ):
             pass
         assert probe.read(2, 10, "<B") == 1
 
     def test_another_model_than_the_arm_file_says_is_refused(self, make_arm, pair):
-        wrong = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
-                                                    "joints": {"lift": {"torque": 17.0, "drive": {"model": "XM430-W350"}}}}))
-        with (pytest.raises(DriverError, match=r"drive of lift \(id 2\) reports model number 1130 \(XM540-W150\); the arm file "
-                                               "states XM430-W350"), connect(wrong)):
+        wrong = make_arm(
+            merged(
+                PAIR["dynamixel"],
+                {
+                    "driver": {"port": pair.arm.driver.model_extra["port"]},
+                    "joints": {"lift": {"torque": 17.0, "drive": {"model": "XM430-W350"}}},
+                },
+            )
+        )
+        with (
+            pytest.raises(
+                DriverError,
+                match=r"drive of lift \(id 2\) reports model number 1130 \(XM540-W150\); the arm "
+                r"file "
+                "states XM430-W350",
+            ),
+            connect(wrong),
+        ):
             pass
 
 
-@pytest.mark.parametrize(("spoil", "words"), [
-    (holds(_6=38), r"turn \(id 1\) has firmware 38, which has no time-based profiles; 42 or later is needed"),
-    (deaf_to(9), "did not accept return delay = 0 .* reads back 250"),
-    (deaf_to(10), "did not accept drive mode = 4"),
-    (deaf_to(98), r"did not accept watchdog = 25 \(register 98\): it reads back 0"),
-    (deaf_to(172), "did not accept indirect addresses"),
-    (lambda servo: servo.fault(0x04), "has a fault, overheating"),
-    (holds(_64=1), "is powered and follows another program"),
-    (holds(_64=1, _98=-1, _11=3), r"holds its joint, and its return delay differs.*switch the servo's supply off and on"),
-], ids=["old firmware", "return delay", "drive mode", "watchdog", "indirect", "fault", "somebody else's", "held otherwise"])
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (
+            holds(_6=38),
+            r"turn \(id 1\) has firmware 38, which has no time-based profiles; 42 or later is "
+            r"needed",
+        ),
+        (deaf_to(9), "did not accept return delay = 0 .* reads back 250"),
+        (deaf_to(10), "did not accept drive mode = 4"),
+        (deaf_to(98), r"did not accept watchdog = 25 \(register 98\): it reads back 0"),
+        (deaf_to(172), "did not accept indirect addresses"),
+        (lambda servo: servo.fault(0x04), "has a fault, overheating"),
+        (holds(_64=1), "is powered and follows another program"),
+        (
+            holds(_64=1, _98=-1, _11=3),
+            r"holds its joint, and its return delay differs.*switch the servo's supply off and on",
+        ),
+    ],
+    ids=[
+        "old firmware",
+        "return delay",
+        "drive mode",
+        "watchdog",
+        "indirect",
+        "fault",
+        "somebody else's",
+        "held otherwise",
+    ],
+)
 def test_a_servo_with_a_wrong_setting_or_state_is_not_powered(on_pty, spoil, words):
     with servos_here(on_pty, spoil) as driver, pytest.raises(DriverError, match=words), driver:
         pass
 
 
 def test_the_watchdog_of_a_servo_that_follows_another_program_is_not_changed(make_arm, on_pty):
-    arm, found = make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra)})), []
+    arm, found = (
+        make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra)})),
+        [],
+    )
 
     def follows(servo):
         found.append(servo)

@@ -15,19 +15,33 @@ from tests.drivers.wires import PAIR, merged
 
 
 class TestSilence:
-    def test_a_missing_servo_is_reported_in_time_and_nothing_is_written(self, make_arm, pair, probe):
-        missing = make_arm(merged(PAIR["dynamixel"], {"driver": {"port": pair.arm.driver.model_extra["port"]},
-                                                      "joints": {"lift": {"drive": {"id": 9}}}}))
+    def test_a_missing_servo_is_reported_in_time_and_nothing_is_written(
+        self, make_arm, pair, probe
+    ):
+        missing = make_arm(
+            merged(
+                PAIR["dynamixel"],
+                {
+                    "driver": {"port": pair.arm.driver.model_extra["port"]},
+                    "joints": {"lift": {"drive": {"id": 9}}},
+                },
+            )
+        )
         began = time.monotonic()
-        assert probe.write(1, 112, 77) == 0                 # profile velocity
-        with pytest.raises(DriverError, match=r"drive of lift \(id 9\) does not answer"), connect(missing):
+        assert probe.write(1, 112, 77) == 0  # profile velocity
+        with (
+            pytest.raises(DriverError, match=r"drive of lift \(id 9\) does not answer"),
+            connect(missing),
+        ):
             pass
         assert time.monotonic() - began < 2.0
         assert probe.read(1, 112) == 77
 
 
 class Late:
-    """A line on which one answer came twice, so that every later answer belongs to the question before."""
+    """A line on which one answer came twice, so that every later answer
+    belongs to the question before.
+    """
 
     def __init__(self, values):
         self.values, self.waiting = values, []
@@ -41,10 +55,15 @@ class Late:
 
 
 def test_a_repeated_answer_is_not_taken_for_the_next_answer():
-    """Otherwise the firmware's number would be read as a fault, and another answer as "no power"."""
+    """Otherwise the firmware's number would be read as a fault, and
+    another answer as "no power".
+    """
     registers = ServoRegisters("turn", 1, lambda: late)
     late = Late({12: b"\xff", 6: b"\x2d", 70: b"\x00", 64: b"\x01", 11: b"\x03"})
-    found = [registers.read(item) for item in (dxl.SECONDARY_ID, dxl.FIRMWARE, dxl.HARDWARE_ERROR, dxl.TORQUE_ENABLE)]
+    found = [
+        registers.read(item)
+        for item in (dxl.SECONDARY_ID, dxl.FIRMWARE, dxl.HARDWARE_ERROR, dxl.TORQUE_ENABLE)
+    ]
     assert found == [255, 45, 0, 1]
     registers.verify(Setting(dxl.OPERATING_MODE, 3, "operating mode"))
     with pytest.raises(DriverError, match=r"operating mode = 4 .* reads back 3"):
@@ -53,6 +72,7 @@ def test_a_repeated_answer_is_not_taken_for_the_next_answer():
 
 def test_a_servo_that_does_not_answer_writes_is_set_to_answer(on_pty):
     """Status Return Level is 1: the first write, which sets the level to 2, gets no answer."""
+
     def quiet(servo):
         servo.values[68] = 1
 

@@ -1,4 +1,6 @@
-"""Emulated drives use the settings that were written to them, not the arm file: otherwise a missing setting would stay unseen."""
+"""Emulated drives use the settings that were written to them, not the arm file: otherwise a missing
+setting would stay unseen.
+"""
 
 import numpy as np
 import pytest
@@ -31,8 +33,22 @@ def test_a_step_of_the_set_point_is_followed_at_the_drives_own_ramp(body, ramp, 
 
 
 def test_limits_stated_for_all_joints_do_not_reach_emulated_drives(make_arm):
-    made = Body(make_arm({"joints": {"default": {"acceleration": 4.0, "torque": 60.0, "temperature": 70.0, "velocity": 2.0},
-                                     "turn": None, "lift": None}}))
+    made = Body(
+        make_arm(
+            {
+                "joints": {
+                    "default": {
+                        "acceleration": 4.0,
+                        "torque": 60.0,
+                        "temperature": 70.0,
+                        "velocity": 2.0,
+                    },
+                    "turn": None,
+                    "lift": None,
+                }
+            }
+        )
+    )
     for drive in made.drives:
         drive.power, drive.target, drive.ramp = "velocity", 1.0, np.inf
     assert after(made, 0.05)[0] == pytest.approx([1.0] * 2, abs=0.1)
@@ -46,7 +62,8 @@ def test_torque_is_limited_by_the_drives_setting(body, most):
     assert (torque > 60.0).all() if np.isinf(most) else (torque < 31.0).all()
 
 
-@pytest.mark.parametrize("kind", sorted(set(PAIR) - {"dynamixel", "cubemars"}))       # no CAN bus; position loop of the driver
+# no CAN bus; position loop of the driver
+@pytest.mark.parametrize("kind", sorted(set(PAIR) - {"dynamixel", "cubemars"}))
 def test_each_drive_gets_its_torque_limit_or_has_its_own(make_arm, kind):
     nodes = []
     with virtual_drives(make_arm(with_port(PAIR[kind], 1)), nodes.append) as arm, arm:
@@ -97,7 +114,8 @@ def test_at_rest_time_passes_without_physics_steps_until_a_drive_gets_power(brak
     monkeypatch.setattr("stribeck.drivers.emulators.body.time.monotonic", lambda: now)
     for drive in braked.drives:
         drive.let_go()
-    for _ in range(400):                        # the lift's brake closes, the other joint stands by its friction
+    # the lift's brake closes, the other joint stands by its friction
+    for _ in range(400):
         now += 0.005
         braked.advance()
     assert braked.resting

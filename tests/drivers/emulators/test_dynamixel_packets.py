@@ -1,6 +1,5 @@
 """The emulator's packing and parsing against garbage."""
 
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,4 +16,6 @@ def test_the_emulators_parser_survives_any_bytes(parts):
             pass
     assert len(buffer) < 1100
     buffer += bytes(1100) + frame(1, dxl.PING, b"")
-    assert list(frames(buffer))[-1:] == [(1, dxl.PING, b"")] or b"\xff\xff\xfd\x00" in b"".join(parts)
+    assert list(frames(buffer))[-1:] == [(1, dxl.PING, b"")] or b"\xff\xff\xfd\x00" in b"".join(
+        parts
+    )

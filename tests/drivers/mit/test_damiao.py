@@ -1,6 +1,7 @@
 """Damiao motors: checks and settings before power, motion, and faults that end motion.
 
-The emulated motors are in another process on a real (loopback) bus; a `Probe` reads them by frames of its own.
+The emulated motors are in another process on a real (loopback) bus; a `Probe` reads
+them by frames of its own.
 """
 
 import os
@@ -23,7 +24,17 @@ from stribeck.drivers.mit.damiao import DamiaoAxis
 from stribeck.drivers.supervisor import Supervisor
 from stribeck.drivers.wire.polled.polled_axis import Frame
 from stribeck.ident.errors import InputError
-from tests.drivers.wires import PACE, PAIR, REST, merged, program_of, steps, until_it_fails, virtual_drives, with_port
+from tests.drivers.wires import (
+    PACE,
+    PAIR,
+    REST,
+    merged,
+    program_of,
+    steps,
+    until_it_fails,
+    virtual_drives,
+    with_port,
+)
 
 TIMEOUT, MODE, VELOCITY_MODE = 9, 10, 3
 
@@ -49,7 +60,11 @@ class Probe:
         raise TimeoutError
 
     def read(self, motor, register, form="<f"):
-        reply = self.ask(motor, bytes([motor, 0, 0x33, register, 0, 0, 0, 0]), lambda data: data[2:4] == bytes([0x33, register]))
+        reply = self.ask(
+            motor,
+            bytes([motor, 0, 0x33, register, 0, 0, 0, 0]),
+            lambda data: data[2:4] == bytes([0x33, register]),
+        )
         return struct.unpack_from(form, reply, 4)[0]
 
     def write(self, motor, register, value, form="<I"):
@@ -58,7 +73,11 @@ class Probe:
 
     def state(self, motor):
         """Status and position in counts."""
-        data = self.ask(motor, bytes([motor, 0, 0xCC, 0, 0, 0, 0, 0]), lambda data: data[0] & 0xF == motor and data[1] > 0)
+        data = self.ask(
+            motor,
+            bytes([motor, 0, 0xCC, 0, 0, 0, 0, 0]),
+            lambda data: data[0] & 0xF == motor and data[1] > 0,
+        )
         return data[0] >> 4, data[1] << 8 | data[2]
 
     def moves(self, motor, seconds=0.1):
@@ -83,7 +102,10 @@ def probe(pair):
 def beside(pair, make_arm, **drive):
     """Another arm file for the running motors, in which "turn" has these keys."""
     table = merged(with_port(PAIR["damiao"], pair.arm.driver.model_extra["bus"]["port"]), {})
-    table["joints"] = {**table["joints"], "turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, **drive}}}
+    table["joints"] = {
+        **table["joints"],
+        "turn": {"stop": "brake", "drive": {"id": 1, "reply": 0x11, **drive}},
+    }
     return make_arm(table)
 
 
@@ -91,49 +113,80 @@ class TestSettings:
     def test_mode_ramps_speed_and_watchdog_are_in_the_registers(self, pair, probe):
         with connect(pair.arm) as arm:
             for motor, speed in ((1, 2.0), (2, 1.5)):
-                assert probe.read(motor, 10, "<I") == 3                     # velocity mode
-                assert probe.read(motor, 4) == 16.0                         # twice the joint's 8 rad/s²
+                assert probe.read(motor, 10, "<I") == 3  # velocity mode
+                # twice the joint's 8 rad/s²
+                assert probe.read(motor, 4) == 16.0
                 assert probe.read(motor, 5) == -16.0
                 assert probe.read(motor, 6) == speed
-                assert probe.read(motor, TIMEOUT, "<I") == 0                # off while there is no power
+                # off while there is no power
+                assert probe.read(motor, TIMEOUT, "<I") == 0
             arm.enable()
             steps(arm, 3)
-            assert probe.read(1, TIMEOUT, "<I") == 10000                    # 0.5 s of 50 µs
+            assert probe.read(1, TIMEOUT, "<I") == 10000  # 0.5 s of 50 µs
         assert [axis.corrupt for axis in arm.axes] == [0, 0]
 
     def test_resolution_is_one_step_of_the_fields(self, pair):
         resolution = connect(pair.arm).resolution
         np.testing.assert_allclose(resolution.torque_step, [400.0 / 4095, 108.0 / 4095])
         np.testing.assert_allclose(resolution.position_step, 25.0 / 65535)
-        assert (resolution.velocity_step < 1e-6).all()                      # float32
+        assert (resolution.velocity_step < 1e-6).all()  # float32
 
-    @pytest.mark.parametrize(("drive", "words"), [
-        ({"motor": "DM10010"}, r"turn has a velocity range of 25 rad/s \(registers 21-23: 12.5, 25, 200\); the arm file "
-                                "states 20"),
-        ({"ranges": [12.566, 25.0, 200.0]}, r"turn has a position range of 12.5 rad"),
-        ({"ranges": [12.5, 25.0, 100.0]}, r"turn has a torque range of 200 N·m.*Every torque would be wrong"),
-        ({"id": 9, "reply": 0x19, "motor": "DM10010L"}, r"drive of turn does not answer"),
-    ])
+    @pytest.mark.parametrize(
+        ("drive", "words"),
+        [
+            (
+                {"motor": "DM10010"},
+                r"turn has a velocity range of 25 rad/s \(registers 21-23: 12.5, 25, 200\); the "
+                r"arm file "
+                "states 20",
+            ),
+            ({"ranges": [12.566, 25.0, 200.0]}, r"turn has a position range of 12.5 rad"),
+            (
+                {"ranges": [12.5, 25.0, 100.0]},
+                r"turn has a torque range of 200 N·m.*Every torque would be wrong",
+            ),
+            ({"id": 9, "reply": 0x19, "motor": "DM10010L"}, r"drive of turn does not answer"),
+        ],
+    )
     def test_a_motor_that_differs_from_the_arm_file_is_refused(self, pair, make_arm, drive, words):
         with pytest.raises(DriverError, match=words), connect(beside(pair, make_arm, **drive)):
             pass
 
-    @pytest.mark.parametrize(("drive", "words"), [
-        ({"motor": "DM4310X"}, r"motor 'DM4310X' is not known; state ranges, or one of DM3507"),
-        ({"motor": "AK70-10"}, r"motor 'AK70-10' is not known; state ranges, or one of DM3507"),
-        ({"ranges": [1.0, 1.0, 1.0]}, r"exactly one of motor and ranges is needed"),
-        ({"motor": "DM4340"}, r"joints.turn.torque: the limit is 60 N·m at the motor's shaft, but the motor's torque range "
-                               "ends at 28 N·m"),
-        ({"gear": 6.0}, r"joints.turn.position: the limit is 15 rad at the motor's shaft, but the motor's position range "
-                        "ends at 12.4 rad"),
-        ({"id": 2}, r"joints.lift.drive: its id would use the CAN identifier 0x2, which is taken by id of turn"),
-        ({"reply": 0x202}, r"identifier 0x202"),
-        ({"id": 16}, r"joints.turn.drive.id = 16"),
-        ({"node": 1}, r"joints.turn.drive.node: unknown key 'node'"),
-    ])
+    @pytest.mark.parametrize(
+        ("drive", "words"),
+        [
+            ({"motor": "DM4310X"}, r"motor 'DM4310X' is not known; state ranges, or one of DM3507"),
+            ({"motor": "AK70-10"}, r"motor 'AK70-10' is not known; state ranges, or one of DM3507"),
+            ({"ranges": [1.0, 1.0, 1.0]}, r"exactly one of motor and ranges is needed"),
+            (
+                {"motor": "DM4340"},
+                r"joints.turn.torque: the limit is 60 N·m at the motor's shaft, but the motor's "
+                r"torque range "
+                "ends at 28 N·m",
+            ),
+            (
+                {"gear": 6.0},
+                r"joints.turn.position: the limit is 15 rad at the motor's shaft, but the motor's "
+                r"position range "
+                "ends at 12.4 rad",
+            ),
+            (
+                {"id": 2},
+                r"joints.lift.drive: its id would use the CAN identifier 0x2, which is taken by "
+                r"id of turn",
+            ),
+            ({"reply": 0x202}, r"identifier 0x202"),
+            ({"id": 16}, r"joints.turn.drive.id = 16"),
+            ({"node": 1}, r"joints.turn.drive.node: unknown key 'node'"),
+        ],
+    )
     def test_keys_are_checked_before_any_drive_is_asked(self, make_arm, drive, words):
         with pytest.raises(InputError, match=words):
-            connect(make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"drive": drive}}})))
+            connect(
+                make_arm(
+                    merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"drive": drive}}})
+                )
+            )
 
     def test_a_bus_that_cannot_carry_the_rate_is_refused(self, make_arm):
         arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"driver": {"bit_rate": 125000.0}}))
@@ -148,8 +201,12 @@ class TestMotion:
             swing = 0.4 * np.sin(2.0 * np.pi * np.arange(240) / 240.0)
             samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
             arm = guard.arm
-            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may miss some
-        q, t = np.array([sample.q for sample in samples]), np.array([sample.t for sample in samples])
+            # a busy computer may miss some
+            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles
+        q, t = (
+            np.array([sample.q for sample in samples]),
+            np.array([sample.t for sample in samples]),
+        )
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
         assert np.ptp(q[:, 0]) > 0.1
 
@@ -164,13 +221,20 @@ class TestMotion:
 
     def test_directions_zeros_and_gears_are_those_of_the_model(self, bench):
         """The emulator reads them from the same keys; the probe reads the motor's own counts."""
-        drives = bench("damiao", {"joints": {"turn": {"direction": -1, "zero_offset": 0.5, "drive": {"gear": 2.0}}}})
-        with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus, connect(drives.arm) as arm:
+        drives = bench(
+            "damiao",
+            {"joints": {"turn": {"direction": -1, "zero_offset": 0.5, "drive": {"gear": 2.0}}}},
+        )
+        with (
+            can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus,
+            connect(drives.arm) as arm,
+        ):
             arm.enable()
             first, last = steps(arm, 1)[0], steps(arm, 60, np.array([0.3, 0.0]))[-1]
             assert first.q[0] == pytest.approx(0.0, abs=0.01)
             assert last.q[0] - first.q[0] == pytest.approx(0.3 * (last.t - first.t), rel=0.1)
-            assert last.tau[0] > 2.0                                        # friction, positive with velocity
+            # friction, positive with velocity
+            assert last.tau[0] > 2.0
             shaft = Probe(bus).state(1)[1] * 25.0 / 65535 - 12.5
             assert shaft == pytest.approx((0.5 - last.q[0]) * 2.0, abs=0.02)
         drives.end()
@@ -185,7 +249,9 @@ class TestStaleVelocity:
             probe.send(0x201, struct.pack("<f4x", 1.0))
             time.sleep(0.02)
             arm.enable()
-            np.testing.assert_allclose([sample.q for sample in steps(arm, 20)], np.tile(before, (20, 1)), atol=4e-4)
+            np.testing.assert_allclose(
+                [sample.q for sample in steps(arm, 20)], np.tile(before, (20, 1)), atol=4e-4
+            )
 
     def test_without_the_driver_the_joint_moves(self, pair, probe):
         """Otherwise the test above would prove nothing."""
@@ -206,11 +272,14 @@ class TestFaults:
             probe.write(1, TEST, 10)
             with pytest.raises(DriverError, match="turn stopped by itself: overcurrent"):
                 until_it_fails(arm)
-        assert probe.state(2)[0] == 0                                       # braked
-        with pytest.raises(DriverError, match=r"overcurrent.*stribeck check --reset"), connect(pair.arm):
+        assert probe.state(2)[0] == 0  # braked
+        with (
+            pytest.raises(DriverError, match=r"overcurrent.*stribeck check --reset"),
+            connect(pair.arm),
+        ):
             pass
         connect(pair.arm).reset()
-        assert probe.state(1)[0] == 0                                       # without power
+        assert probe.state(1)[0] == 0  # without power
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 3)
@@ -220,13 +289,17 @@ class TestFaults:
             arm.enable()
             steps(arm, 20, PACE)
             probe.write(1, TEST, RESET)
-            with pytest.raises(DriverError, match=r"turn stopped by itself: disabled|turn has not replied"):
+            with pytest.raises(
+                DriverError, match=r"turn stopped by itself: disabled|turn has not replied"
+            ):
                 until_it_fails(arm)
             with pytest.raises(ArmStopped):
                 arm.step(Command(REST))
         assert probe.state(1)[0] == 0
 
-    def test_a_motor_that_is_reset_just_before_power_on_is_not_moved(self, pair, probe, monkeypatch):
+    def test_a_motor_that_is_reset_just_before_power_on_is_not_moved(
+        self, pair, probe, monkeypatch
+    ):
         """If the motor starts in velocity mode, it gets power without watchdog and limits."""
         ask = DamiaoAxis.power_on
 
@@ -249,7 +322,10 @@ class TestFaults:
         probe.send(0x201, bytes(8))
         probe.send(0x001, b"\xff" * 7 + b"\xfc")
         time.sleep(0.02)
-        with pytest.raises(DriverError, match="turn is powered and follows another program"), connect(pair.arm):
+        with (
+            pytest.raises(DriverError, match="turn is powered and follows another program"),
+            connect(pair.arm),
+        ):
             pass
         probe.send(0x001, b"\xff" * 7 + b"\xfd")
         time.sleep(0.02)
@@ -270,6 +346,7 @@ class TestCreep:
                     node.drive.target = speed
 
             node._follow = creep
+
         return spoil
 
     @pytest.mark.parametrize("speed", [0.0, 0.012])
@@ -286,12 +363,16 @@ class TestCreep:
         arm = make_arm(merged(with_port(PAIR["damiao"], 1), {"joints": {"turn": {"stop": "hold"}}}))
         with virtual_drives(arm, self.creeping(0.1)) as driver, driver:
             driver.enable()
-            with pytest.raises(DriverError, match=r"drive of turn is 'on' after 1\.\d+ s, not 'held'"):
+            with pytest.raises(
+                DriverError, match=r"drive of turn is 'on' after 1\.\d+ s, not 'held'"
+            ):
                 driver.stop("enough")
 
 
 class TestLeader:
-    """A motor of another program without a timeout: only its motion shows that it follows that program."""
+    """A motor of another program without a timeout: only its motion shows
+    that it follows that program.
+    """
 
     @pytest.mark.parametrize(("speed", "follows"), [(0.2, True), (0.0, False)])
     def test_a_motor_that_turns_follows_another_program(self, make_arm, speed, follows):
@@ -302,7 +383,10 @@ class TestLeader:
 
         with virtual_drives(make_arm(with_port(PAIR["damiao"], 1)), spoil) as driver:
             if follows:
-                with pytest.raises(DriverError, match="turn is powered and follows another program"), driver:
+                with (
+                    pytest.raises(DriverError, match="turn is powered and follows another program"),
+                    driver,
+                ):
                     pass
             else:
                 with driver:
@@ -310,13 +394,19 @@ class TestLeader:
 
 
 class TestHost:
-    """The joints after the program that moves them is killed, hangs or is interrupted; "lift" has no brake."""
+    """The joints after the program that moves them is killed, hangs or is
+    interrupted; "lift" has no brake.
+    """
 
     @pytest.fixture
     def host(self, bench):
-        drives = bench("damiao", {"driver": {"watchdog": 0.15}, "joints": {"lift": {"stop": "hold"}}})
-        with (program_of(drives.arm) as (program, said),
-              can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus):
+        drives = bench(
+            "damiao", {"driver": {"watchdog": 0.15}, "joints": {"lift": {"stop": "hold"}}}
+        )
+        with (
+            program_of(drives.arm) as (program, said),
+            can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus,
+        ):
             yield program, said, Probe(bus), drives
         drives.end()
 
@@ -325,21 +415,26 @@ class TestHost:
         os.kill(program.pid, signal.SIGSTOP)
         before = probe.state(2)[1]
         time.sleep(0.15 + 0.1)
-        assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]    # communication lost
-        assert abs(probe.moves(1)) <= 1                                     # held by its brake, within a count
+        assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]  # communication lost
+        # held by its brake, within a count
+        assert abs(probe.moves(1)) <= 1
         time.sleep(0.3)
-        assert probe.state(2)[1] > before + 250                             # falls by 0.1 rad, as docs/safety.md says
+        # falls by 0.1 rad, as docs/safety.md says
+        assert probe.state(2)[1] > before + 250
         os.kill(program.pid, signal.SIGCONT)
         assert "DriverError" in said.get(timeout=30.0)
-        assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]    # and no program powered them again
+        # and no program powered them again
+        assert [probe.state(motor)[0] for motor in (1, 2)] == [0xD, 0xD]
 
     def test_an_interrupted_program_brakes_and_holds_and_the_next_can_connect(self, host):
         program, said, probe, drives = host
         os.kill(program.pid, signal.SIGINT)
         assert "KeyboardInterrupt" in said.get(timeout=30.0)
         program.join()
-        time.sleep(0.3)                                                     # longer than the watchdog
-        assert [probe.state(motor)[0] for motor in (1, 2)] == [0, 1]        # brake; held by its motor, without a program
+        # longer than the watchdog
+        time.sleep(0.3)
+        # brake; held by its motor, without a program
+        assert [probe.state(motor)[0] for motor in (1, 2)] == [0, 1]
         assert abs(probe.moves(2)) <= 1
         assert probe.read(2, TIMEOUT, "<I") == 0
         with connect(drives.arm) as arm:
@@ -350,7 +445,7 @@ class TestHost:
             probe.write(1, TEST, SILENT)
             with pytest.raises(DriverError, match="turn has not replied for"):
                 until_it_fails(arm)
-        assert probe.state(2)[0] == 1                                       # held
+        assert probe.state(2)[0] == 1  # held
 
 
 def test_a_flooded_bus_is_reported_and_the_motors_stop(make_arm, monkeypatch):
@@ -360,11 +455,18 @@ def test_a_flooded_bus_is_reported_and_the_motors_stop(make_arm, monkeypatch):
         arm.enable()
         steps(arm, 40, PACE)
         assert abs(nodes[0].drive.dq) > 0.2
-        monkeypatch.setattr(arm.link._bus, "recv", lambda patience: can.Message(arbitration_id=0x6F0, is_extended_id=False))
-        with pytest.raises(DriverError, match="the CAN bus delivers frames faster than they can be read; check the other "
-                                              "devices on the bus"):
+        monkeypatch.setattr(
+            arm.link._bus,
+            "recv",
+            lambda patience: can.Message(arbitration_id=0x6F0, is_extended_id=False),
+        )
+        with pytest.raises(
+            DriverError,
+            match="the CAN bus delivers frames faster than they can be read; check the other "
+            "devices on the bus",
+        ):
             arm.step(Command(PACE))
-        end = time.monotonic() + 1.0                # time for the drives to read all frames
+        end = time.monotonic() + 1.0  # time for the drives to read all frames
         while nodes[0].drive.power != "off" and time.monotonic() < end:
             time.sleep(0.01)
         assert nodes[0].drive.power == "off"
@@ -376,7 +478,11 @@ def axis(make_arm):
     return connect(make_arm(with_port(PAIR["damiao"], 1))).axes[0]
 
 
-@given(identifier=st.sampled_from([0x11, 0x12, 0x001, 0x7FF]), data=st.binary(max_size=8), due=st.booleans())
+@given(
+    identifier=st.sampled_from([0x11, 0x12, 0x001, 0x7FF]),
+    data=st.binary(max_size=8),
+    due=st.booleans(),
+)
 def test_the_reader_survives_any_frame_on_the_bus(axis, identifier, data, due):
     axis.due = due
     axis.take(Frame(identifier, data))

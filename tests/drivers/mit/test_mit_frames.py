@@ -15,12 +15,16 @@ from stribeck.drivers.wire.velocity_from_positions import Slope
 DM4310, DM4340 = DAMIAO["DM4310"], DAMIAO["DM4340"]
 
 
-@pytest.mark.parametrize(("ranges", "values", "frame"), [       # from the makers' documents and the tests of the SDK
-    (DM4310, (0.0, 0.0, 0.0, 0.0, 0.0), "7F FF 7F F0 00 00 07 FF"),
-    (DM4310, (-0.6, 0.0, 100.0, 2.0, 0.0), "79 DA 7F F3 33 66 67 FF"),
-    (DM4340, (12.5, 10.0, 500.0, 5.0, 28.0), "FF FF FF FF FF FF FF FF"),
-    (DM4340, (-12.5, -10.0, 0.0, 0.0, -28.0), "00 00 00 00 00 00 00 00"),
-])
+# from the makers' documents and the tests of the SDK
+@pytest.mark.parametrize(
+    ("ranges", "values", "frame"),
+    [
+        (DM4310, (0.0, 0.0, 0.0, 0.0, 0.0), "7F FF 7F F0 00 00 07 FF"),
+        (DM4310, (-0.6, 0.0, 100.0, 2.0, 0.0), "79 DA 7F F3 33 66 67 FF"),
+        (DM4340, (12.5, 10.0, 500.0, 5.0, 28.0), "FF FF FF FF FF FF FF FF"),
+        (DM4340, (-12.5, -10.0, 0.0, 0.0, -28.0), "00 00 00 00 00 00 00 00"),
+    ],
+)
 def test_commands_have_these_bytes(ranges, values, frame):
     assert mit.pack_command(ranges, *values) == bytes.fromhex(frame)
 
@@ -28,7 +32,13 @@ def test_commands_have_these_bytes(ranges, values, frame):
 def test_a_published_reply_of_a_damiao_motor():
     """Motor 6, enabled, 2.454 rad, drive at 40 °C."""
     state = mit.unpack_damiao(bytes.fromhex("16 99 21 7F E7 FF 28 00"))
-    assert (state.motor, state.status, state.position, state.velocity, state.torque) == (6, 1, 0x9921, 0x7FE, 0x7FF)
+    assert (state.motor, state.status, state.position, state.velocity, state.torque) == (
+        6,
+        1,
+        0x9921,
+        0x7FE,
+        0x7FF,
+    )
     assert state.temperature == 0.0
     q, dq, tau = state.si(Ranges(12.5, 10.0, 28.0))
     assert q == pytest.approx(2.454, abs=1e-3)
@@ -36,7 +46,10 @@ def test_a_published_reply_of_a_damiao_motor():
 
 
 def test_an_ak_motor_replies_with_six_bytes_or_eight():
-    short, long = (mit.unpack_cubemars(bytes.fromhex(frame)) for frame in ("03 7F FF 7F F7 FF", "03 7F FF 7F F7 FF 47 02"))
+    short, long = (
+        mit.unpack_cubemars(bytes.fromhex(frame))
+        for frame in ("03 7F FF 7F F7 FF", "03 7F FF 7F F7 FF 47 02")
+    )
     assert (short.motor, short.status, short.position) == (3, 0, 0x7FFF)
     assert np.isnan(short.temperature)
     assert (long.status, long.temperature) == (2, 31.0)
@@ -46,7 +59,9 @@ def test_an_ak_motor_replies_with_six_bytes_or_eight():
 def test_velocity_frames_and_questions_have_these_bytes():
     """float32, little-endian; register 9 of motor 2 to 4000 ticks of 50 µs; state of motor 2."""
     assert mit.pack_velocity(1.0) == bytes.fromhex("00 00 80 3F 00 00 00 00")
-    assert mit.pack_question(2, mit.WRITE, mit.TIMEOUT, 4000) == bytes.fromhex("02 00 55 09 A0 0F 00 00")
+    assert mit.pack_question(2, mit.WRITE, mit.TIMEOUT, 4000) == bytes.fromhex(
+        "02 00 55 09 A0 0F 00 00"
+    )
     assert mit.pack_question(2, mit.READ, 21) == bytes.fromhex("02 00 33 15 00 00 00 00")
     assert mit.pack_question(2, mit.STATE) == bytes.fromhex("02 00 CC 00 00 00 00 00")
     assert mit.unpack_register(2, bytes.fromhex("02 00 33 15 00 00 48 41")) == (21, 12.5)
@@ -66,11 +81,23 @@ def test_packed_values_are_read_back_within_a_count(q, dq, tau):
     fields = word >> 48, word >> 36 & 0xFFF, word & 0xFFF
     back = mit.State(1, 1, *fields, temperature=0.0).si(DM4310)
     steps = mit.step(12.5, 16), mit.step(30.0, 12), mit.step(10.0, 12)
-    assert all(-1e-9 <= told - found <= step + 1e-9 for told, found, step in zip((q, dq, tau), back, steps, strict=True))
+    assert all(
+        -1e-9 <= told - found <= step + 1e-9
+        for told, found, step in zip((q, dq, tau), back, steps, strict=True)
+    )
 
 
-@pytest.mark.parametrize("values", [(12.6, 0, 1, 1, 0), (0, -31, 1, 1, 0), (0, 0, 501, 1, 0), (0, 0, 1, 5.1, 0), (0, 0, 1, 1, 11),
-                                    (float("nan"), 0, 1, 1, 0)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (12.6, 0, 1, 1, 0),
+        (0, -31, 1, 1, 0),
+        (0, 0, 501, 1, 0),
+        (0, 0, 1, 5.1, 0),
+        (0, 0, 1, 1, 11),
+        (float("nan"), 0, 1, 1, 0),
+    ],
+)
 def test_values_beyond_a_field_are_refused_not_clipped(values):
     with pytest.raises(DriverError, match="does not fit"):
         mit.pack_command(DM4310, *values)
@@ -84,7 +111,12 @@ def test_any_bytes_give_a_frame_or_none(data):
     assert found is None or data[:2] == b"\1\0"
 
 
-@given(st.integers(1, 15), st.integers(mit.LOWEST, 0xFFFF), st.integers(0, 15), st.binary(min_size=5, max_size=5))
+@given(
+    st.integers(1, 15),
+    st.integers(mit.LOWEST, 0xFFFF),
+    st.integers(0, 15),
+    st.binary(min_size=5, max_size=5),
+)
 def test_a_state_is_never_taken_for_a_register(motor, position, status, rest):
     """For any status, unless the joint is at the very end of the motor's range."""
     data = struct.pack(">BH", motor | status << 4, position) + rest
@@ -97,7 +129,9 @@ class TestSlope:
     def follow(self, motion, seconds, rate=250.0):
         slope = Slope(self.STEP)
         times = np.arange(0.0, seconds, 1.0 / rate)
-        return times, np.array([slope.add(t, self.STEP * np.floor(motion(t) / self.STEP)) for t in times])
+        return times, np.array(
+            [slope.add(t, self.STEP * np.floor(motion(t) / self.STEP)) for t in times]
+        )
 
     def test_the_velocity_at_rest_is_zero(self):
         _, velocity = self.follow(lambda t: 0.3, 0.5)

@@ -1,6 +1,7 @@
 """ODrive axes: checks and settings before power, motion, and faults that end motion.
 
-The emulated axes are in another process on a real (loopback) bus; a `Probe` reads them by frames of its own.
+The emulated axes are in another process on a real (loopback) bus; a `Probe` reads
+them by frames of its own.
 """
 
 import os
@@ -25,7 +26,16 @@ from stribeck.drivers.supervisor import Supervisor
 from stribeck.drivers.wire.polled.polled_axis import Frame
 from stribeck.drivers.wire.polled.polled_link import PolledLink
 from stribeck.ident.errors import InputError
-from tests.drivers.wires import ENDPOINTS, PACE, PAIR, merged, program_of, steps, until_it_fails, with_port
+from tests.drivers.wires import (
+    ENDPOINTS,
+    PACE,
+    PAIR,
+    merged,
+    program_of,
+    steps,
+    until_it_fails,
+    with_port,
+)
 
 WATCHDOG, TOLD = "axis0.config.enable_watchdog", "axis0.controller.input_vel"
 MOST = "axis0.controller.config.vel_limit"
@@ -39,13 +49,20 @@ class Probe:
         self.bus = bus
 
     def send(self, node, command, data):
-        self.bus.send(can.Message(arbitration_id=node << 5 | command, data=data, is_extended_id=False))
+        self.bus.send(
+            can.Message(arbitration_id=node << 5 | command, data=data, is_extended_id=False)
+        )
 
     def answer(self, identifier, matches=lambda _: True):
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
             reply = self.bus.recv(0.1)
-            if reply is not None and reply.arbitration_id == identifier and not reply.is_remote_frame and matches(reply.data):
+            if (
+                reply is not None
+                and reply.arbitration_id == identifier
+                and not reply.is_remote_frame
+                and matches(reply.data)
+            ):
                 return bytes(reply.data)
         raise TimeoutError
 
@@ -55,17 +72,25 @@ class Probe:
 
     def ask(self, node, command):
         self.drain()
-        self.bus.send(can.Message(arbitration_id=node << 5 | command, is_remote_frame=True, is_extended_id=False))
+        self.bus.send(
+            can.Message(
+                arbitration_id=node << 5 | command, is_remote_frame=True, is_extended_id=False
+            )
+        )
         return self.answer(node << 5 | command)
 
     def read(self, node, name, form="<f"):
         self.drain()
         number = struct.pack("<H", ENDPOINTS[name])
         self.send(node, 0x04, b"\0" + number + bytes(5))
-        return struct.unpack_from(form, self.answer(node << 5 | 0x05, lambda data: data[1:3] == number), 4)[0]
+        return struct.unpack_from(
+            form, self.answer(node << 5 | 0x05, lambda data: data[1:3] == number), 4
+        )[0]
 
     def write(self, node, name, data):
-        self.send(node, 0x04, b"\1" + struct.pack("<H", ENDPOINTS[name]) + b"\0" + data.ljust(4, b"\0"))
+        self.send(
+            node, 0x04, b"\1" + struct.pack("<H", ENDPOINTS[name]) + b"\0" + data.ljust(4, b"\0")
+        )
         time.sleep(0.02)
 
     def state(self, node):
@@ -98,11 +123,15 @@ class TestSettings:
         with connect(pair.arm) as arm:
             assert probe.read(1, "axis0.controller.config.control_mode", "<B") == 2
             assert probe.read(1, "axis0.controller.config.input_mode", "<B") == 1
-            assert probe.read(1, "axis0.controller.config.vel_limit") == pytest.approx(2.0 * 100.0 / (2.0 * np.pi))
-            assert probe.read(1, "axis0.config.torque_soft_max") == pytest.approx(0.6)       # 60 N·m behind a gear of 100
+            assert probe.read(1, "axis0.controller.config.vel_limit") == pytest.approx(
+                2.0 * 100.0 / (2.0 * np.pi)
+            )
+            # 60 N·m behind a gear of 100
+            assert probe.read(1, "axis0.config.torque_soft_max") == pytest.approx(0.6)
             assert probe.read(2, "axis0.config.torque_soft_min") == pytest.approx(-0.4)
             assert probe.read(1, "axis0.config.watchdog_timeout") == 0.5
-            assert not probe.read(1, WATCHDOG, "<?")                        # off while there is no power
+            # off while there is no power
+            assert not probe.read(1, WATCHDOG, "<?")
             arm.enable()
             steps(arm, 3)
             assert probe.read(1, WATCHDOG, "<?")
@@ -111,30 +140,56 @@ class TestSettings:
     def test_resolution_is_that_of_the_encoder_and_of_float32(self, pair):
         resolution = connect(pair.arm).resolution
         np.testing.assert_allclose(resolution.position_step, 2.0 * np.pi / 16384 / 100.0)
-        assert (resolution.torque_step < 1e-5).all()                        # float32
+        assert (resolution.torque_step < 1e-5).all()  # float32
 
     def test_another_firmware_is_refused(self, pair, make_arm):
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
         arm = make_arm(merged(table, {"driver": {"firmware": "0.6.9"}}))
-        with pytest.raises(DriverError, match=r"turn has firmware 0.6.10; the arm file's .* 0.6.9"), connect(arm):
+        with (
+            pytest.raises(DriverError, match=r"turn has firmware 0.6.10; the arm file's .* 0.6.9"),
+            connect(arm),
+        ):
             pass
 
     def test_a_missing_gear_ratio_is_named(self, make_arm):
-        with pytest.raises(InputError, match=r"joints.turn.gear_ratio is missing: this drive counts motor revolutions"):
-            connect(make_arm(merged(with_port(PAIR["odrive"], 1), {"joints": {"turn": {"gear_ratio": None}}})))
+        with pytest.raises(
+            InputError,
+            match=r"joints.turn.gear_ratio is missing: this drive counts motor revolutions",
+        ):
+            connect(
+                make_arm(
+                    merged(with_port(PAIR["odrive"], 1), {"joints": {"turn": {"gear_ratio": None}}})
+                )
+            )
 
     def test_two_endpoints_with_one_number_are_refused(self, make_arm):
         """With one number, the wrong flag would be written and read back correctly."""
         table = with_port(PAIR["odrive"], 1)
-        same = {"axis0.config.enable_watchdog": table["driver"]["endpoints"]["axis0.controller.config.absolute_setpoints"]}
-        with pytest.raises(InputError, match=r"enable_watchdog and axis0.controller.config.absolute_setpoints have the same"):
+        same = {
+            "axis0.config.enable_watchdog": table["driver"]["endpoints"][
+                "axis0.controller.config.absolute_setpoints"
+            ]
+        }
+        with pytest.raises(
+            InputError,
+            match=r"enable_watchdog and axis0.controller.config.absolute_setpoints have the same",
+        ):
             connect(make_arm(merged(table, {"driver": {"endpoints": same}})))
 
     def test_an_endpoint_without_answer_is_named(self, pair, make_arm):
         table = with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
-        arm = make_arm(merged(table, {"driver": {"endpoints": {"axis0.controller.config.vel_limit": 999}}}))
-        with pytest.raises(DriverError, match=r"turn does not answer when asked for endpoint 999, which driver.endpoints states "
-                                              "for axis0.controller.config.vel_limit"), connect(arm):
+        arm = make_arm(
+            merged(table, {"driver": {"endpoints": {"axis0.controller.config.vel_limit": 999}}})
+        )
+        with (
+            pytest.raises(
+                DriverError,
+                match=r"turn does not answer when asked for endpoint 999, which driver.endpoints "
+                r"states "
+                "for axis0.controller.config.vel_limit",
+            ),
+            connect(arm),
+        ):
             pass
 
     def test_another_firmware_is_refused_before_a_reset_too(self, pair, probe, make_arm):
@@ -153,7 +208,9 @@ class TestSettings:
         send, lost = PolledLink.send, []
 
         def losing(link, frame):
-            told = frame.identifier & 0x1F == 0x0B or (frame.identifier & 0x1F == 0x04 and frame.data[0] == 1)
+            told = frame.identifier & 0x1F == 0x0B or (
+                frame.identifier & 0x1F == 0x04 and frame.data[0] == 1
+            )
             if told and frame not in lost:
                 lost.append(frame)
             else:
@@ -166,11 +223,18 @@ class TestSettings:
         assert len(lost) > 10
 
     def test_armed_axes_get_frames_while_another_axis_is_asked(self, bench, monkeypatch):
-        """Otherwise the watchdog of the first axis trips while an answer of the second is awaited."""
+        """Otherwise the watchdog of the first axis trips while an answer
+        of the second is awaited.
+        """
         drives, take, deaf = bench("odrive", {"driver": {"watchdog": 0.1}}), OdriveAxis.take, []
 
         def lose_answers(axis, frame):
-            if axis.joint.name != "lift" or frame.identifier & 0x1F != 0x05 or not deaf or time.monotonic() > deaf[0] + 0.18:
+            if (
+                axis.joint.name != "lift"
+                or frame.identifier & 0x1F != 0x05
+                or not deaf
+                or time.monotonic() > deaf[0] + 0.18
+            ):
                 take(axis, frame)
 
         monkeypatch.setattr(OdriveAxis, "take", lose_answers)
@@ -181,26 +245,50 @@ class TestSettings:
             steps(arm, 3)
         drives.end()
 
-    def test_positions_relative_to_power_up_are_refused_unless_the_arm_file_allows_them(self, pair, probe, make_arm):
-        name, table = "axis0.controller.config.absolute_setpoints", with_port(
-            PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"])
+    def test_positions_relative_to_power_up_are_refused_unless_the_arm_file_allows_them(
+        self, pair, probe, make_arm
+    ):
+        name, table = (
+            "axis0.controller.config.absolute_setpoints",
+            with_port(PAIR["odrive"], pair.arm.driver.model_extra["bus"]["port"]),
+        )
         probe.write(1, name, b"\0")
         try:
-            with pytest.raises(DriverError, match="turn counts positions from its place at power-up"), connect(pair.arm):
+            with (
+                pytest.raises(
+                    DriverError, match="turn counts positions from its place at power-up"
+                ),
+                connect(pair.arm),
+            ):
                 pass
             with connect(make_arm(merged(table, {"driver": {"relative_positions": True}}))):
                 pass
         finally:
             probe.write(1, name, b"\1")
 
-    @pytest.mark.parametrize(("changes", "words"), [
-        ({"driver": {"firmware": "0.5.6"}}, r"driver.firmware.*0.6.0 or later is needed"),
-        ({"driver": {"firmware": "newest"}}, r"driver.firmware.*0.6.0 or later is needed"),
-        ({"driver": {"endpoints": {"axis0.config.gpio": 1}}}, r"driver.endpoints.*axis0.config.gpio: not needed"),
-        ({"driver": {"bit_rate": 250e3}}, r"200 Hz would take \d+ % of the bus; at most 70 % is safe"),
-        ({"joints": {"lift": {"drive": {"node": 1}}}}, r"joints.lift.drive.node = 1 is already used by turn"),
-        ({"joints": {"lift": {"drive": {"encoder_counts": 0}}}}, r"joints.lift.drive.encoder_counts = 0"),
-    ])
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"driver": {"firmware": "0.5.6"}}, r"driver.firmware.*0.6.0 or later is needed"),
+            ({"driver": {"firmware": "newest"}}, r"driver.firmware.*0.6.0 or later is needed"),
+            (
+                {"driver": {"endpoints": {"axis0.config.gpio": 1}}},
+                r"driver.endpoints.*axis0.config.gpio: not needed",
+            ),
+            (
+                {"driver": {"bit_rate": 250e3}},
+                r"200 Hz would take \d+ % of the bus; at most 70 % is safe",
+            ),
+            (
+                {"joints": {"lift": {"drive": {"node": 1}}}},
+                r"joints.lift.drive.node = 1 is already used by turn",
+            ),
+            (
+                {"joints": {"lift": {"drive": {"encoder_counts": 0}}}},
+                r"joints.lift.drive.encoder_counts = 0",
+            ),
+        ],
+    )
     def test_keys_are_checked_before_any_drive_is_asked(self, make_arm, changes, words):
         with pytest.raises(InputError, match=words):
             connect(make_arm(merged(with_port(PAIR["odrive"], 1), changes)))
@@ -213,8 +301,12 @@ class TestMotion:
             swing = 0.4 * np.sin(2.0 * np.pi * np.arange(240) / 240.0)
             samples = [guard.step(Command(np.array([1.0, -0.5]) * value)) for value in swing]
             arm = guard.arm
-            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles     # a busy computer may miss some
-        q, t = np.array([sample.q for sample in samples]), np.array([sample.t for sample in samples])
+            # a busy computer may miss some
+            assert min(axis.replies for axis in arm.axes) > 0.98 * arm.tally.cycles
+        q, t = (
+            np.array([sample.q for sample in samples]),
+            np.array([sample.t for sample in samples]),
+        )
         assert np.median(np.diff(t)) == pytest.approx(0.005, rel=0.02)
         assert np.ptp(q[:, 0]) > 0.1
         assert samples[-1].temperature.tolist() == [35.0, 35.0]
@@ -222,13 +314,19 @@ class TestMotion:
     def test_directions_and_zeros_are_those_of_the_model(self, bench):
         """The emulator reads them from the same keys; the probe reads the axis' own revolutions."""
         drives = bench("odrive", {"joints": {"turn": {"direction": -1, "zero_offset": 0.5}}})
-        with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus, connect(drives.arm) as arm:
+        with (
+            can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus,
+            connect(drives.arm) as arm,
+        ):
             arm.enable()
             first, last = steps(arm, 1)[0], steps(arm, 60, np.array([0.3, 0.0]))[-1]
             assert first.q[0] == pytest.approx(0.0, abs=0.01)
             assert last.q[0] - first.q[0] == pytest.approx(0.3 * (last.t - first.t), rel=0.1)
-            assert last.tau[0] > 2.0                                        # friction, positive with velocity
-            assert Probe(bus).position(1) == pytest.approx((0.5 - last.q[0]) * 100.0 / (2.0 * np.pi), abs=0.2)
+            # friction, positive with velocity
+            assert last.tau[0] > 2.0
+            assert Probe(bus).position(1) == pytest.approx(
+                (0.5 - last.q[0]) * 100.0 / (2.0 * np.pi), abs=0.2
+            )
         drives.end()
 
 
@@ -241,7 +339,9 @@ class TestStaleVelocity:
             probe.send(1, 0x0D, struct.pack("<ff", 20.0, 0.0))
             assert probe.read(1, TOLD) == 20.0
             arm.enable()
-            np.testing.assert_allclose([sample.q for sample in steps(arm, 20)], np.tile(before, (20, 1)), atol=1e-4)
+            np.testing.assert_allclose(
+                [sample.q for sample in steps(arm, 20)], np.tile(before, (20, 1)), atol=1e-4
+            )
 
     def test_without_the_driver_the_joint_moves(self, pair, probe):
         """Otherwise the test above would prove nothing."""
@@ -264,11 +364,11 @@ class TestFaults:
             probe.send(1, 0x02, b"")
             with pytest.raises(DriverError, match="turn stopped by itself: e-stop requested"):
                 until_it_fails(arm)
-        assert probe.state(2) == (0, IDLE)                                  # braked
+        assert probe.state(2) == (0, IDLE)  # braked
         with pytest.raises(DriverError, match=r"e-stop.*stribeck check --reset"), connect(pair.arm):
             pass
         connect(pair.arm).reset()
-        assert probe.state(1) == (0, IDLE)                                  # without power
+        assert probe.state(1) == (0, IDLE)  # without power
         with connect(pair.arm) as arm:
             arm.enable()
             steps(arm, 3)
@@ -277,7 +377,10 @@ class TestFaults:
         """A current error ends when power goes off; the disarm reason stays."""
         probe.suffer(1, 1 << 10)
         assert struct.unpack("<II", probe.ask(1, 0x03)) == (0, 1 << 10)
-        with pytest.raises(DriverError, match=r"turn has a fault: bus overcurrent.*--reset"), connect(pair.arm):
+        with (
+            pytest.raises(DriverError, match=r"turn has a fault: bus overcurrent.*--reset"),
+            connect(pair.arm),
+        ):
             pass
         connect(pair.arm).reset()
         assert probe.state(1) == (0, IDLE)
@@ -304,7 +407,9 @@ class TestFaults:
                 until_it_fails(arm)
         assert probe.state(1) == (0, IDLE)
 
-    def test_an_axis_that_is_rebooted_just_before_power_on_is_not_moved(self, pair, probe, monkeypatch):
+    def test_an_axis_that_is_rebooted_just_before_power_on_is_not_moved(
+        self, pair, probe, monkeypatch
+    ):
         """The axis gets power without watchdog and limits."""
         ask = OdriveAxis.power_on
 
@@ -320,7 +425,9 @@ class TestFaults:
         assert probe.state(1) == (0, IDLE)
 
     def test_an_emulated_axis_above_its_speed_limit_disarms_itself(self, pair, probe):
-        """Otherwise the emulator would tolerate speeds at which a real axis switches its power off."""
+        """Otherwise the emulator would tolerate speeds at which a real
+        axis switches its power off.
+        """
         arm = connect(pair.arm)
         with arm:
             arm.enable()
@@ -345,20 +452,29 @@ class TestFaults:
         probe.send(1, 0x0D, struct.pack("<ff", 0.1, 0.0))
         probe.send(1, 0x07, struct.pack("<I4x", CLOSED_LOOP))
         time.sleep(0.02)
-        with pytest.raises(DriverError, match="turn is powered and follows another program"), connect(pair.arm):
+        with (
+            pytest.raises(DriverError, match="turn is powered and follows another program"),
+            connect(pair.arm),
+        ):
             pass
         probe.send(1, 0x07, struct.pack("<I4x", IDLE))
         time.sleep(0.02)
 
 
 class TestHost:
-    """The joints after the program that moves them is killed or interrupted; "lift" has no brake."""
+    """The joints after the program that moves them is killed or
+    interrupted; "lift" has no brake.
+    """
 
     @pytest.fixture
     def host(self, bench):
-        drives = bench("odrive", {"driver": {"watchdog": 0.15}, "joints": {"lift": {"stop": "hold"}}})
-        with (program_of(drives.arm) as (program, said),
-              can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus):
+        drives = bench(
+            "odrive", {"driver": {"watchdog": 0.15}, "joints": {"lift": {"stop": "hold"}}}
+        )
+        with (
+            program_of(drives.arm) as (program, said),
+            can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus,
+        ):
             yield program, said, Probe(bus), drives
         drives.end()
 
@@ -367,9 +483,11 @@ class TestHost:
         program.kill()
         before = probe.position(2)
         time.sleep(0.15 + 0.1)
-        assert [probe.state(node) for node in (1, 2)] == [(1 << 24, IDLE)] * 2       # watchdog expired
+        # watchdog expired
+        assert [probe.state(node) for node in (1, 2)] == [(1 << 24, IDLE)] * 2
         time.sleep(0.3)
-        assert probe.position(2) > before + 1.0                             # falls, as docs/safety.md says
+        # falls, as docs/safety.md says
+        assert probe.position(2) > before + 1.0
 
     def test_an_interrupted_program_brakes_and_holds_and_the_next_can_connect(self, host):
         program, said, probe, drives = host
@@ -377,19 +495,23 @@ class TestHost:
         assert "KeyboardInterrupt" in said.get(timeout=30.0)
         program.join()
         before = probe.position(2)
-        time.sleep(0.3)                                                     # longer than the watchdog
-        assert [probe.state(node) for node in (1, 2)] == [(0, IDLE), (0, CLOSED_LOOP)]       # brake; held by its drive
+        # longer than the watchdog
+        time.sleep(0.3)
+        # brake; held by its drive
+        assert [probe.state(node) for node in (1, 2)] == [(0, IDLE), (0, CLOSED_LOOP)]
         assert probe.position(2) == pytest.approx(before, abs=1e-2)
         with connect(drives.arm) as arm:
             before = arm.look(5)[-1]
             arm.enable()
             np.testing.assert_allclose(steps(arm, 10)[-1].q, before.q, atol=2e-4)
-        assert probe.state(2) == (0, CLOSED_LOOP)                           # held again
+        assert probe.state(2) == (0, CLOSED_LOOP)  # held again
 
 
 def test_noisy_velocities_do_not_keep_a_joint_from_being_held(bench):
     """Sensors may report tens of mrad/s for a joint at rest; only its position counts."""
-    drives = bench("odrive", {"simulation": {"velocity_noise": 0.02}, "joints": {"lift": {"stop": "hold"}}})
+    drives = bench(
+        "odrive", {"simulation": {"velocity_noise": 0.02}, "joints": {"lift": {"stop": "hold"}}}
+    )
     with connect(drives.arm) as arm:
         arm.enable()
         steps(arm, 20, PACE)

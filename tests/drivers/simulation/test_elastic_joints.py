@@ -14,23 +14,36 @@ from stribeck.ident.errors import InputError
 
 GRAVITY = 9.81
 FREE = {"coulomb": 0.0, "static": 0.0, "viscous": 0.0}
-MASS, COM, LINK, ROTOR = 2.0, 0.2, 2.0 * 0.4**2 / 3.0, 0.02        # of elastic1: a rod of 0.4 m, and its drive
+# of elastic1: a rod of 0.4 m, and its drive
+MASS, COM, LINK, ROTOR = 2.0, 0.2, 2.0 * 0.4**2 / 3.0, 0.02
 
 
 @pytest.fixture
 def one_link():
-    """Make the enabled one-link arm with these knobs and friction of its joint, and these changes to the joint's table."""
+    """Make the enabled one-link arm with these knobs and friction of its joint, and these
+    changes to the joint's table.
+    """
+
     def make(knobs, home=0.0, **table):
         arm = load_arm("elastic1")
-        arm = SimulatedArm(replace(arm, joints={"shoulder": replace(arm.joint("shoulder"), **table)},
-                                   simulation={"joints": {"shoulder": knobs}}, workspace=replace(arm.workspace, home=(home,))))
+        arm = SimulatedArm(
+            replace(
+                arm,
+                joints={"shoulder": replace(arm.joint("shoulder"), **table)},
+                simulation={"joints": {"shoulder": knobs}},
+                workspace=replace(arm.workspace, home=(home,)),
+            )
+        )
         arm.enable()
         return arm
+
     return make
 
 
 def torques(arm, torque):
-    """Apply these torques to a one-joint arm, one per cycle; return th, dth of the drive and q, dq of the link, each (N,)."""
+    """Apply these torques to a one-joint arm, one per cycle; return th, dth of the drive and q,
+    dq of the link, each (N,).
+    """
     states = []
     for value in torque:
         sample = arm.step(Command(np.zeros(1), np.array([value]), ("torque",)))
@@ -53,9 +66,17 @@ def boom_torque(q, mass=2.0, com=(0.25, 0.06, 0.02)):
 class TestStatics:
     @pytest.mark.parametrize("home", [-0.9, 0.0, 0.7])
     @pytest.mark.parametrize("stiffness", [40.0, 400.0])
-    def test_the_spring_deflects_by_gravity_over_stiffness_from_the_first_cycle_on(self, make_arm, stiffness, home):
-        arm = SimulatedArm(make_arm({"workspace": {"home": [0.0, home]},
-                                     "simulation": {"joints": {"lift": {**FREE, "stiffness": stiffness}}}}))
+    def test_the_spring_deflects_by_gravity_over_stiffness_from_the_first_cycle_on(
+        self, make_arm, stiffness, home
+    ):
+        arm = SimulatedArm(
+            make_arm(
+                {
+                    "workspace": {"home": [0.0, home]},
+                    "simulation": {"joints": {"lift": {**FREE, "stiffness": stiffness}}},
+                }
+            )
+        )
         arm.enable()
         for cycles in (1, 400):
             sample = rest(arm, cycles)
@@ -67,15 +88,24 @@ class TestStatics:
         assert abs(q[1] - home) > 0.8 * abs(boom_torque(home)) / stiffness > 0.005
 
     def test_a_sliding_joint_sags_in_metres(self, make_arm):
-        """4 kg on a rail whose direction has the vertical part 0.8; the lever of the load moves with the carriage."""
+        """4 kg on a rail whose direction has the vertical part 0.8; the lever of the
+        load moves with the carriage.
+        """
         joint = {**FREE, "stiffness": 2000.0, "load": "bending"}
-        arm_file = make_arm({"joints": {"carriage": {"torque": 500.0, "rotor_inertia": 1.0}},
-                             "simulation": {"joints": {"carriage": joint}}}, "slide")
+        arm_file = make_arm(
+            {
+                "joints": {"carriage": {"torque": 500.0, "rotor_inertia": 1.0}},
+                "simulation": {"joints": {"carriage": joint}},
+            },
+            "slide",
+        )
         arm = SimulatedArm(arm_file)
         arm.enable()
         sample = rest(arm, 100)
         assert arm.links()[0] - sample.q == pytest.approx(-0.8 * 4.0 * GRAVITY / 2000.0, rel=1e-3)
-        np.testing.assert_allclose(arm.loads([[-0.3], [0.2]])[:, 0], np.sqrt(0.05 - 0.12**2) * 4.0 * GRAVITY)
+        np.testing.assert_allclose(
+            arm.loads([[-0.3], [0.2]])[:, 0], np.sqrt(0.05 - 0.12**2) * 4.0 * GRAVITY
+        )
 
     def test_loads_are_those_of_the_sagging_link(self, make_arm):
         joints = {"turn": {"load": "bending"}, "lift": {"load": "torque", "stiffness": 30.0}}
@@ -92,9 +122,10 @@ class TestStatics:
             np.testing.assert_allclose(arm.loads([q])[0], expected, rtol=1e-6)
             assert abs(sag) > 0.01
 
-
     def test_a_spring_ignores_the_joint_defaults_of_the_model(self, tmp_path):
-        """An MJCF with default zero, rotor and friction of joints, in a rotated frame: the axis is base -y."""
+        """An MJCF with default zero, rotor and friction of joints, in a rotated
+        frame: the axis is base -y.
+        """
         (tmp_path / "arm.xml").write_text("""<mujoco><compiler angle="radian"/>
             <default><joint armature="9" frictionloss="9" damping="9" ref="0.3" springref="0.2"/></default>
             <worldbody><body><frame euler="0.5 0 0"><joint name="a" axis="0 -0.8775825618903728 0.479425538604203"/></frame>
@@ -111,16 +142,27 @@ class TestStatics:
         start = arm.links()[0][0]
         assert start == pytest.approx(-2.0 * GRAVITY * 0.2 * np.cos(start - 0.3) / 100.0, rel=1e-6)
         _, dth, _, _ = torques(arm, [20.0])
-        assert dth[0] == pytest.approx((20.0 + 100.0 * start) / 0.01 / arm.rate, rel=0.3)     # the rotor alone, and no friction
+        # the rotor alone, and no friction
+        assert dth[0] == pytest.approx((20.0 + 100.0 * start) / 0.01 / arm.rate, rel=0.3)
 
 
 class TestDynamics:
     def test_spongs_equations(self, one_link):
-        """B ddth + tau_f + K (th - q) + D (dth - dq) = u; the spring drives the link; friction depends on the link's reaction."""
+        """B ddth + tau_f + K (th - q) + D (dth - dq) = u; the spring drives the link; friction
+        depends on the link's reaction.
+        """
         K, D, radius, mu, f_v = 150.0, 0.4, 0.02, 0.6, 0.35
         bearing = {"pin_radius": radius, "friction_arm": 1.0, "bending_arm": 1.0}
-        arm = one_link({"stiffness": K, "stiffness_damping": D, "load": "normal", "bearing": bearing, "coulomb_coefficient": mu,
-                        "viscous": f_v})
+        arm = one_link(
+            {
+                "stiffness": K,
+                "stiffness_damping": D,
+                "load": "normal",
+                "bearing": bearing,
+                "coulomb_coefficient": mu,
+                "viscous": f_v,
+            }
+        )
         t = (np.arange(600) + 0.5) * 1e-3
 
         def u(t):
@@ -130,29 +172,44 @@ class TestDynamics:
             th, dth, q, dq = state
             spring = K * (th - q) + D * (dth - dq)
             ddq = (spring - MASS * GRAVITY * COM * np.cos(q)) / LINK
-            along = MASS * (-COM * dq**2 + GRAVITY * np.sin(q))            # reaction along the rod and across it
+            # reaction along the rod and across it
+            along = MASS * (-COM * dq**2 + GRAVITY * np.sin(q))
             across = MASS * (COM * ddq + GRAVITY * np.cos(q))
-            friction = mu * radius * np.hypot(along, across) + f_v * dth   # the drive turns forward all the time
+            # the drive turns forward all the time
+            friction = mu * radius * np.hypot(along, across) + f_v * dth
             return dth, (u(t) - friction - spring) / ROTOR, dq, ddq
 
         def solved(K):
             sag = -MASS * GRAVITY * COM / K
             for _ in range(20):
                 sag = -MASS * GRAVITY * COM * np.cos(sag) / K
-            return solve_ivp(spong, (0.0, 0.6), (0.0, 0.0, sag, 0.0), t_eval=t + 0.5e-3, args=(K,), rtol=1e-9, atol=1e-10).y
+            return solve_ivp(
+                spong,
+                (0.0, 0.6),
+                (0.0, 0.0, sag, 0.0),
+                t_eval=t + 0.5e-3,
+                args=(K,),
+                rtol=1e-9,
+                atol=1e-10,
+            ).y
 
         th, dth, q, dq = solved(K)
         simulated = torques(arm, u(t))
         assert dth[1:].min() > 0.0
-        assert np.ptp(q - th) > 0.02                                       # the spring swings
-        for name, ours, theirs, other in zip(("th", "dth", "q", "dq"), simulated, (th, dth, q, dq), solved(1.5 * K), strict=True):
+        assert np.ptp(q - th) > 0.02  # the spring swings
+        for name, ours, theirs, other in zip(
+            ("th", "dth", "q", "dq"), simulated, (th, dth, q, dq), solved(1.5 * K), strict=True
+        ):
             error = np.abs(ours - theirs).max()
             assert error < 0.01 * np.ptp(theirs), name
-            assert error < 0.1 * np.abs(other - theirs).max(), name        # a wrong stiffness would be seen
+            # a wrong stiffness would be seen
+            assert error < 0.1 * np.abs(other - theirs).max(), name
 
     @pytest.mark.parametrize("stiffness", [100.0, 1000.0, 10000.0])
-    def test_behind_a_stuck_drive_the_link_swings_at_its_natural_frequency(self, one_link, stiffness):
-        arm = one_link({"stiffness": stiffness, "coulomb": 40.0}, home=-np.pi / 2.0)       # hanging
+    def test_behind_a_stuck_drive_the_link_swings_at_its_natural_frequency(
+        self, one_link, stiffness
+    ):
+        arm = one_link({"stiffness": stiffness, "coulomb": 40.0}, home=-np.pi / 2.0)  # hanging
         for velocity in [0.5] * 100 + [0.0] * 300:
             arm.step(Command(np.array([velocity])))
         seconds = 60.0 / np.sqrt(stiffness / LINK)
@@ -163,12 +220,22 @@ class TestDynamics:
         up = np.flatnonzero((swing[:-1] < 0.0) & (swing[1:] >= 0.0))
         crossing = up + swing[up] / (swing[up] - swing[up + 1])
         frequency = 1000.0 * (len(up) - 1) / (crossing[-1] - crossing[0])
-        gravity = MASS * GRAVITY * COM * np.cos(drive[0] + np.pi / 2.0)    # pulls a hanging link back as well
+        # pulls a hanging link back as well
+        gravity = MASS * GRAVITY * COM * np.cos(drive[0] + np.pi / 2.0)
         assert len(up) > 7
-        assert frequency == pytest.approx(np.sqrt((stiffness + gravity) / LINK) / (2.0 * np.pi), rel=0.01)
+        assert frequency == pytest.approx(
+            np.sqrt((stiffness + gravity) / LINK) / (2.0 * np.pi), rel=0.01
+        )
 
-    @pytest.mark.parametrize(("knobs", "left"), [
-        ({}, 1.0), ({"stiffness_damping": 3.0}, 0.98), ({"viscous": 0.05}, 0.2), ({"coulomb": 0.3, "static": 0.6}, 0.2)])
+    @pytest.mark.parametrize(
+        ("knobs", "left"),
+        [
+            ({}, 1.0),
+            ({"stiffness_damping": 3.0}, 0.98),
+            ({"viscous": 0.05}, 0.2),
+            ({"coulomb": 0.3, "static": 0.6}, 0.2),
+        ],
+    )
     def test_energy_never_grows(self, one_link, knobs, left):
         """A link that falls from the horizontal and swings on its free drive, for ten seconds."""
         K = 60.0
@@ -176,7 +243,9 @@ class TestDynamics:
         q = arm.links()[0][0]
         start = K * (q - 0.4) ** 2 / 2.0 + MASS * GRAVITY * COM * (np.sin(q) + 1.0)
         th, dth, q, dq = torques(arm, np.zeros(10_000))
-        energy = (ROTOR * dth**2 + LINK * dq**2 + K * (q - th) ** 2) / 2.0 + MASS * GRAVITY * COM * (np.sin(q) + 1.0)
+        energy = (
+            ROTOR * dth**2 + LINK * dq**2 + K * (q - th) ** 2
+        ) / 2.0 + MASS * GRAVITY * COM * (np.sin(q) + 1.0)
         assert np.ptp(q) > 1.5
         assert energy.max() < 1.01 * start
         mean = energy.reshape(20, 500).mean(axis=1)
@@ -188,7 +257,9 @@ class TestDynamics:
     def test_a_stiff_spring_is_nearly_a_rigid_joint(self, make_arm):
         links = {}
         for stiffness in (None, 1e5, 100.0):
-            arm = SimulatedArm(make_arm({"simulation": {} if stiffness is None else {"stiffness": stiffness}}))
+            arm = SimulatedArm(
+                make_arm({"simulation": {} if stiffness is None else {"stiffness": stiffness}})
+            )
             arm.enable()
             links[stiffness] = []
             for k in range(300):
@@ -221,7 +292,9 @@ class TestDriveSide:
         speed = np.array([0.3, 0.2])
         run = drive(arm, np.tile(speed, (250, 1)))
         sag = arm.links()[0][1] - run["q"][-1, 1]
-        tau = run["tau"][-20:] - np.column_stack((np.zeros(20), boom_torque(run["q"][-20:, 1] + sag)))
+        tau = run["tau"][-20:] - np.column_stack(
+            (np.zeros(20), boom_torque(run["q"][-20:, 1] + sag))
+        )
         turn = 3.0 + 1.5 * np.exp(-((0.3 / 0.08) ** 2)) + 2.0 * 0.3
         np.testing.assert_allclose(run["dq"][-20:], np.tile(speed, (20, 1)), rtol=0.01)
         np.testing.assert_allclose(tau, np.tile([turn, 2.0 + 1.5 * 0.2], (20, 1)), rtol=0.03)
@@ -244,18 +317,44 @@ class TestDriveSide:
         q, dq = arm.links()
         assert sample.q[0] > moving.q[0]
         assert abs(dq[0]) < 1e-3
-        assert q[0] - sample.q[0] == pytest.approx(-MASS * GRAVITY * COM * np.cos(q[0]) / 300.0, rel=0.02)
+        assert q[0] - sample.q[0] == pytest.approx(
+            -MASS * GRAVITY * COM * np.cos(q[0]) / 300.0, rel=0.02
+        )
 
 
-@pytest.mark.parametrize(("knobs", "table", "words"), [
-    ({"stiffness": 0.0}, {}, ["joints.shoulder.stiffness", "0.0"]),
-    ({"stiffness": 100.0, "stiffness_damping": -1.0}, {}, ["joints.shoulder.stiffness_damping", "-1.0"]),
-    ({"stiffness_damping": 1.0}, {}, ["joints.shoulder", "stiffness_damping", "state stiffness too"]),
-    ({"stiffness": 100.0}, {"rotor_inertia": 0.0}, ["joints.shoulder.rotor_inertia", "more than zero"]),
-    ({"stiffness": 100.0}, {"rotor_inertia": 1e-5}, ["joints.shoulder", "rotor_inertia", "times as large", "25 Hz"]),
-    ({"stiffness": 1e8}, {}, ["joints.shoulder.stiffness = 1e+08", "12264 Hz", "20000 steps per second", "2.7e+05"]),
-    ({"stiffness": 2.0}, {}, ["joints.shoulder.stiffness", "too soft"]),
-], ids=str)
+@pytest.mark.parametrize(
+    ("knobs", "table", "words"),
+    [
+        ({"stiffness": 0.0}, {}, ["joints.shoulder.stiffness", "0.0"]),
+        (
+            {"stiffness": 100.0, "stiffness_damping": -1.0},
+            {},
+            ["joints.shoulder.stiffness_damping", "-1.0"],
+        ),
+        (
+            {"stiffness_damping": 1.0},
+            {},
+            ["joints.shoulder", "stiffness_damping", "state stiffness too"],
+        ),
+        (
+            {"stiffness": 100.0},
+            {"rotor_inertia": 0.0},
+            ["joints.shoulder.rotor_inertia", "more than zero"],
+        ),
+        (
+            {"stiffness": 100.0},
+            {"rotor_inertia": 1e-5},
+            ["joints.shoulder", "rotor_inertia", "times as large", "25 Hz"],
+        ),
+        (
+            {"stiffness": 1e8},
+            {},
+            ["joints.shoulder.stiffness = 1e+08", "12264 Hz", "20000 steps per second", "2.7e+05"],
+        ),
+        ({"stiffness": 2.0}, {}, ["joints.shoulder.stiffness", "too soft"]),
+    ],
+    ids=str,
+)
 def test_a_spring_that_cannot_be_simulated_is_refused(one_link, knobs, table, words):
     with pytest.raises(InputError) as caught:
         one_link(knobs, home=-0.5, **table)

@@ -1,4 +1,6 @@
-"""Heat of the simulated arm against a closed form: temperature from the power of friction, and friction at this temperature."""
+"""Heat of the simulated arm against a closed form: temperature from the power of friction, and
+friction at this temperature.
+"""
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ def heated(make_arm, **keys: object) -> ArmFile:
 
 
 def moved(arm: SimulatedArm, velocity: float, seconds: float) -> np.ndarray:
-    """Move `turn` to and fro, 0.5 s each way; return time, velocity, torque and reported temperature of each cycle, (N, 4)."""
+    """Move `turn` to and fro, 0.5 s each way; return time, velocity, torque and reported
+    temperature of each cycle, (N, 4).
+    """
     rows = []
     for k in range(round(seconds * arm.rate)):
         sample = arm.step(Command(np.array([velocity * (-1.0) ** (k // 100), 0.0])))
@@ -48,11 +52,15 @@ def test_friction_heats_the_joint_and_changes_with_its_temperature(make_arm) -> 
     found = moved(arm, 0.9, 8.0)
     t, w, tau, temperature = found.T
     steady = (np.arange(len(t)) % 100) > 60
-    expected = np.array([friction_at(abs(rate), warm) for rate, warm in zip(w, temperature, strict=True)])
+    expected = np.array(
+        [friction_at(abs(rate), warm) for rate, warm in zip(w, temperature, strict=True)]
+    )
     assert np.abs(tau)[steady] == pytest.approx(expected[steady], rel=0.01)
     body, worst = 20.0, 0.0
-    for k in range(1, len(t)):                       # integrated here from the reported motion
-        body += (t[k] - t[k - 1]) / 2.0 * (20.0 + 5.0 * abs(w[k]) * friction_at(abs(w[k]), body) - body)
+    for k in range(1, len(t)):  # integrated here from the reported motion
+        body += (
+            (t[k] - t[k - 1]) / 2.0 * (20.0 + 5.0 * abs(w[k]) * friction_at(abs(w[k]), body) - body)
+        )
         worst = max(worst, abs(body - temperature[k]))
     assert worst < 0.03 * (temperature.max() - 20.0)
     assert temperature.max() > 33.0
@@ -74,8 +82,15 @@ def test_without_a_sensor_no_temperature_is_reported(make_arm) -> None:
     assert sample.temperature[1] == pytest.approx(25.0, abs=0.1)
 
 
-@pytest.mark.parametrize(("keys", "said"), [({"time_constant": 0.0}, "time_constant"), ({"warming": -1.0}, "warming"),
-                                            ({"viscous_floor": 1.5}, "viscous_floor"), ({"colour": 1.0}, "colour")])
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"time_constant": 0.0}, "time_constant"),
+        ({"warming": -1.0}, "warming"),
+        ({"viscous_floor": 1.5}, "viscous_floor"),
+        ({"colour": 1.0}, "colour"),
+    ],
+)
 def test_impossible_heat_is_refused(keys: dict[str, float], said: str, make_arm) -> None:
     with pytest.raises(InputError, match=said):
         SimulatedArm(heated(make_arm, **keys))

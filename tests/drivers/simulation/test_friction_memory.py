@@ -1,4 +1,6 @@
-"""Dry friction with a memory of the simulated arm, against closed forms and an independent integration."""
+"""Dry friction with a memory of the simulated arm, against closed forms and
+an independent integration.
+"""
 
 from dataclasses import replace
 
@@ -12,27 +14,36 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.errors import InputError
 
-RATE, G = 1000.0, 3.0             # Hz: every step of the physics is seen; dry level, N·m
+RATE, G = 1000.0, 3.0  # Hz: every step of the physics is seen; dry level, N·m
 CONSTANT = {"coulomb": G, "static": G, "viscous": 2.0}
 LUGRE = {"memory": "lugre", "bristle_stiffness": 1500.0, "bristle_damping": 0.0}
 ELEMENTS = {"stiffnesses": [1200.0, 500.0, 150.0], "shares": [0.3, 0.4, 0.3]}
 SLIP = {"memory": "maxwell-slip", **ELEMENTS}
-BOTH = pytest.mark.parametrize("memory", [LUGRE, {**LUGRE, "bristle_damping": 40.0}, SLIP], ids=["dahl", "lugre", "slip"])
+BOTH = pytest.mark.parametrize(
+    "memory", [LUGRE, {**LUGRE, "bristle_damping": 40.0}, SLIP], ids=["dahl", "lugre", "slip"]
+)
 
 
 @pytest.fixture
 def simulate(make_arm):
     """Make an enabled arm with this truth of its vertical joint and these knobs."""
+
     def make(truth, joint="turn", **knobs):
-        arm = SimulatedArm(make_arm({"driver": {"rate": RATE}, "simulation": {**knobs, "joints": {joint: truth}}}))
+        arm = SimulatedArm(
+            make_arm({"driver": {"rate": RATE}, "simulation": {**knobs, "joints": {joint: truth}}})
+        )
         arm.enable()
         return arm
+
     return make
 
 
 @pytest.fixture
 def moved(simulate):
-    """Drive the vertical joint through velocities (N,) with this friction; return q, dq, tau and torque of the memory."""
+    """Drive the vertical joint through velocities (N,) with this friction; return q, dq, tau
+    and torque of the memory.
+    """
+
     def move(velocity, truth, **knobs):
         arm = simulate(truth, **knobs)
         rows = []
@@ -40,6 +51,7 @@ def moved(simulate):
             sample = arm.step(Command(np.array([w, 0.0])))
             rows.append((sample.q[0], sample.dq[0], sample.tau[0], arm.memory_torque()[0]))
         return np.array(rows).T
+
     return move
 
 
@@ -73,15 +85,22 @@ class TestHysteresis:
                 assert bristles.torque == pytest.approx(expected, abs=1e-9 * G)
 
     def test_the_joint_follows_the_curve_after_a_reversal(self, moved):
-        """z = z_ss (1 - 2 exp(-x sigma_0 / g)) from the position of the reversal on, where z = z_ss."""
+        """z = z_ss (1 - 2 exp(-x sigma_0 / g)) from the position of the
+        reversal on, where z = z_ss.
+        """
         run = moved(there_and_back(0.02, 3.0), {**CONSTANT, **LUGRE})
         travel, torque = branch(run, 2750)
-        np.testing.assert_allclose(torque, -G * (1.0 - 2.0 * np.exp(-travel * 1500.0 / G)), atol=1e-6 * G)
-        assert np.sum(travel < G / 1500.0) > 100                        # many samples within the presliding distance
+        np.testing.assert_allclose(
+            torque, -G * (1.0 - 2.0 * np.exp(-travel * 1500.0 / G)), atol=1e-6 * G
+        )
+        # many samples within the presliding distance
+        assert np.sum(travel < G / 1500.0) > 100
 
     @BOTH
     def test_the_drive_feels_the_memory_and_the_viscous_part(self, moved, memory):
-        """At slow steady motion of the joint, torque of the drive is friction: also in the middle of presliding."""
+        """At slow steady motion of the joint, torque of the drive is friction: also in
+        the middle of presliding.
+        """
         q, dq, tau, torque = moved(there_and_back(0.002, 3.0), {**CONSTANT, **memory})
         slow = np.abs(np.gradient(dq) * RATE) < 1e-3
         assert slow.sum() > 4000
@@ -105,9 +124,9 @@ class TestHysteresis:
         q, _, _, torque = moved(half * np.pi * np.cos(np.pi * t), {**CONSTANT, **memory})
         work = np.concatenate(([0.0], np.cumsum((torque[1:] + torque[:-1]) / 2.0 * np.diff(q))))
         loops = np.diff(work[[round(0.5 * RATE) + round(k * 2.0 * RATE) for k in range(3)]])
-        amplitude = np.ptp(q[len(q) // 2:]) / 2.0
+        amplitude = np.ptp(q[len(q) // 2 :]) / 2.0
         assert (loops > 0.0).all()
-        assert (loops < 4.0 * G * amplitude).all()                      # the loop of a rigid slider
+        assert (loops < 4.0 * G * amplitude).all()  # the loop of a rigid slider
 
     def test_a_small_loop_inside_a_large_one_closes(self, moved):
         """Slip elements return to the large loop at the point of departure: memory is not local."""
@@ -118,7 +137,8 @@ class TestHysteresis:
         peak = int(np.argmax(q_back))
         at_return = np.interp(-q[leaves], -q_back[peak:], torque_back[peak:])
         assert q_back[peak] - q[leaves] > 2e-4
-        assert at_return == pytest.approx(torque[leaves], abs=0.005 * G)                   # the branch has a kink there
+        # the branch has a kink there
+        assert at_return == pytest.approx(torque[leaves], abs=0.005 * G)
 
 
 class TestSteadySliding:
@@ -126,9 +146,11 @@ class TestSteadySliding:
     @BOTH
     def test_the_torque_is_the_static_law(self, moved, memory, speed):
         truth = {"coulomb": 3.0, "static": 4.5, "stribeck_velocity": 0.08, "viscous": 2.0, **memory}
-        level = 3.0 + 1.5 * np.exp(-(speed / 0.08) ** 2)
+        level = 3.0 + 1.5 * np.exp(-((speed / 0.08) ** 2))
         for way in (1.0, -1.0):
-            _, dq, tau, torque = (values[-20:] for values in moved(np.full(round(4.0 * RATE), way * speed), truth))
+            _, dq, tau, torque = (
+                values[-20:] for values in moved(np.full(round(4.0 * RATE), way * speed), truth)
+            )
             np.testing.assert_allclose(dq, way * speed, rtol=1e-4)
             np.testing.assert_allclose(torque, way * level, rtol=1e-3)
             np.testing.assert_allclose(tau, way * (level + 2.0 * speed), rtol=1e-3)
@@ -136,14 +158,22 @@ class TestSteadySliding:
     @BOTH
     def test_the_level_grows_with_the_load(self, simulate, drive, memory):
         """The boom's weight turns about the y axis; its torque is the load."""
-        truth = {"load": "torque", "coulomb": 1.0, "coulomb_coefficient": 0.2, "viscous": 1.5, **memory}
+        truth = {
+            "load": "torque",
+            "coulomb": 1.0,
+            "coulomb_coefficient": 0.2,
+            "viscous": 1.5,
+            **memory,
+        }
         arm = simulate(truth, "lift")
         run = drive(arm, np.tile([0.0, 0.3], (1000, 1)))
         load = arm.loads(run["q"][-1])[0, 1]
         assert load > 3.0
         assert arm.memory_torque()[1] == pytest.approx(1.0 + 0.2 * load, rel=2e-3)
         assert np.isnan(arm.memory_torque()[0])
-        assert arm.friction(run["q"][-1], [0.0, 0.3])[0, 1] == pytest.approx(arm.memory_torque()[1] + 1.5 * 0.3, rel=2e-3)
+        assert arm.friction(run["q"][-1], [0.0, 0.3])[0, 1] == pytest.approx(
+            arm.memory_torque()[1] + 1.5 * 0.3, rel=2e-3
+        )
 
 
 class TestRest:
@@ -151,14 +181,21 @@ class TestRest:
     @BOTH
     def test_a_held_joint_does_not_creep(self, make_arm, memory, inertia):
         """Bristles and drive hold the weight of the boom together, wherever motion ended."""
-        arm = SimulatedArm(make_arm({"driver": {"rate": RATE}, "joints": {"lift": {"rotor_inertia": inertia}},
-                                     "simulation": {"joints": {"lift": {**CONSTANT, **memory}}}}))
+        arm = SimulatedArm(
+            make_arm(
+                {
+                    "driver": {"rate": RATE},
+                    "joints": {"lift": {"rotor_inertia": inertia}},
+                    "simulation": {"joints": {"lift": {**CONSTANT, **memory}}},
+                }
+            )
+        )
         arm.enable()
         for w in (0.2, -0.03):
             for _ in range(500):
                 arm.step(Command(np.array([0.0, w])))
             q = np.array([arm.step(Command(np.zeros(2))).q[1] for _ in range(round(6.0 * RATE))])
-            assert np.ptp(q[round(RATE):]) < 1e-6
+            assert np.ptp(q[round(RATE) :]) < 1e-6
 
     @BOTH
     def test_bristles_alone_hold_a_weight_below_the_dry_level(self, simulate, memory):
@@ -167,14 +204,20 @@ class TestRest:
         off = Command(np.zeros(2), np.zeros(2), ("velocity", "torque"))
         q = np.array([arm.step(off).q[1] for _ in range(round(11.0 * RATE))])
         assert 5e-4 < q[-1] < 0.05
-        assert np.ptp(q[round(6.0 * RATE):]) < 1e-6
+        assert np.ptp(q[round(6.0 * RATE) :]) < 1e-6
         assert arm.memory_torque()[1] == pytest.approx(2.0 * 9.81 * 0.25, rel=0.02)
 
     def test_a_joint_with_a_stiff_loop(self, make_arm, drive):
         """A light finger whose loop is implicit: steady law, and rest without creep."""
         truth = {"coulomb": 3.0, "static": 3.0, "viscous": 1.0, **LUGRE, "bristle_damping": 5.0}
-        arm = SimulatedArm(make_arm({"joints": {name: {"rotor_inertia": 0.0} for name in ("turn", "lift")},
-                                     "simulation": {"bandwidth": 400.0, "joints": {"lift": truth}}}))
+        arm = SimulatedArm(
+            make_arm(
+                {
+                    "joints": {name: {"rotor_inertia": 0.0} for name in ("turn", "lift")},
+                    "simulation": {"bandwidth": 400.0, "joints": {"lift": truth}},
+                }
+            )
+        )
         arm.enable()
         assert arm._loop._stiff_loops
         drive(arm, np.tile([0.0, 0.1], (200, 1)))
@@ -184,16 +227,37 @@ class TestRest:
 
 
 class TestIntegration:
-    """The carriage of `slide`, 4 kg on a rail, under a force, against an independent integration of the same equations."""
+    """The carriage of `slide`, 4 kg on a rail, under a force, against an independent
+    integration of the same equations.
+    """
 
     MASS, WEIGHT, VISCOUS = 4.0, 0.8 * 4.0 * 9.81, 20.0
 
     def simulated(self, make_arm, memory, rate):
-        arm = SimulatedArm(make_arm({"driver": {"rate": rate}, "simulation": {"joints": {"carriage": {
-            "coulomb": 12.0, "static": 15.0, "stribeck_velocity": 0.01, "viscous": self.VISCOUS, **memory}}}}, "slide"))
+        arm = SimulatedArm(
+            make_arm(
+                {
+                    "driver": {"rate": rate},
+                    "simulation": {
+                        "joints": {
+                            "carriage": {
+                                "coulomb": 12.0,
+                                "static": 15.0,
+                                "stribeck_velocity": 0.01,
+                                "viscous": self.VISCOUS,
+                                **memory,
+                            }
+                        }
+                    },
+                },
+                "slide",
+            )
+        )
         arm.enable()
         forces = self.force((np.arange(round(2.0 * rate)) + 0.5) / rate)
-        samples = [arm.step(Command(np.zeros(1), np.array([force]), ("torque",))) for force in forces]
+        samples = [
+            arm.step(Command(np.zeros(1), np.array([force]), ("torque",))) for force in forces
+        ]
         return np.array([(sample.t, sample.q[0], sample.dq[0]) for sample in samples]).T
 
     def force(self, t):
@@ -206,37 +270,68 @@ class TestIntegration:
     def lugre(self, t, state):
         _, w, z = state
         rate = w - 20e3 * abs(w) / self.level(w) * z
-        return w, (self.force(t) - self.WEIGHT - self.VISCOUS * w - 20e3 * z - 150.0 * rate) / self.MASS, rate
+        return (
+            w,
+            (self.force(t) - self.WEIGHT - self.VISCOUS * w - 20e3 * z - 150.0 * rate) / self.MASS,
+            rate,
+        )
 
     def slip(self, t, state):
         _, w, *forces = state
-        rates = [0.0 if abs(force) >= share * 12.0 and force * w > 0.0 else k * w
-                 for k, share, force in zip((8e3, 3e3, 1e3), (0.3, 0.4, 0.3), forces, strict=True)]
+        rates = [
+            0.0 if abs(force) >= share * 12.0 and force * w > 0.0 else k * w
+            for k, share, force in zip((8e3, 3e3, 1e3), (0.3, 0.4, 0.3), forces, strict=True)
+        ]
         return w, (self.force(t) - self.WEIGHT - self.VISCOUS * w - sum(forces)) / self.MASS, *rates
 
     @pytest.mark.parametrize("kind", ["lugre", "slip"])
     def test_radau_finds_the_same_motion(self, make_arm, kind):
-        memory = ({"memory": "lugre", "bristle_stiffness": 20e3, "bristle_damping": 150.0} if kind == "lugre" else
-                  {"memory": "maxwell-slip", "stiffnesses": [8e3, 3e3, 1e3], "shares": [0.3, 0.4, 0.3], "static": 12.0})
-        judge = solve_ivp(getattr(self, kind), (0.0, 2.0), [0.0] * (3 if kind == "lugre" else 5), "Radau", rtol=1e-7, atol=1e-10,
-                          max_step=1e-3, dense_output=True)
+        memory = (
+            {"memory": "lugre", "bristle_stiffness": 20e3, "bristle_damping": 150.0}
+            if kind == "lugre"
+            else {
+                "memory": "maxwell-slip",
+                "stiffnesses": [8e3, 3e3, 1e3],
+                "shares": [0.3, 0.4, 0.3],
+                "static": 12.0,
+            }
+        )
+        judge = solve_ivp(
+            getattr(self, kind),
+            (0.0, 2.0),
+            [0.0] * (3 if kind == "lugre" else 5),
+            "Radau",
+            rtol=1e-7,
+            atol=1e-10,
+            max_step=1e-3,
+            dense_output=True,
+        )
         errors = []
         for rate in (500.0, 4000.0):
             t, q, dq = self.simulated(make_arm, memory, rate)
             expected = judge.sol(t)
-            errors.append(np.array([np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2))
-                                    for ours, theirs in ((q, expected[0]), (dq, expected[1]))]))
+            errors.append(
+                np.array(
+                    [
+                        np.sqrt(np.mean((ours - theirs) ** 2) / np.mean(theirs**2))
+                        for ours, theirs in ((q, expected[0]), (dq, expected[1]))
+                    ]
+                )
+            )
         assert np.ptp(judge.y[0]) > 2e-3
         assert (errors[0] < 0.05).all()
-        assert (errors[1] < 0.3 * errors[0]).all()                     # the remaining difference is the length of the step
+        # the remaining difference is the length of the step
+        assert (errors[1] < 0.3 * errors[0]).all()
 
 
 class TestComposition:
     @BOTH
     def test_a_late_torque_signal_and_a_coarse_encoder(self, moved, memory):
         velocity = there_and_back(0.05, 1.0)
-        plain, late, coarse = (moved(velocity, {**CONSTANT, **memory}, **knobs)
-                               for knobs in ({}, {"torque_delay": 0.01}, {"encoder_step": 1e-3}))
+        plain, late, coarse = (
+            moved(velocity, {**CONSTANT, **memory}, **knobs)
+            for knobs in ({}, {"torque_delay": 0.01}, {"encoder_step": 1e-3})
+        )
         np.testing.assert_allclose(late[2][10:], plain[2][:-10], atol=1e-12)
         np.testing.assert_array_equal(coarse[2], plain[2])
         assert np.abs(coarse[0] - plain[0]).max() <= 0.5e-3 + 1e-9
@@ -244,33 +339,65 @@ class TestComposition:
     @BOTH
     def test_ripple_warm_up_and_scatter_change_the_level(self, moved, memory):
         velocity = np.full(round(3.0 * RATE), 0.1)
-        for knobs, low, high in (({"ripple": 0.1, "ripple_period": 0.05}, 0.9, 1.1),
-                                 ({"warm_up": 0.4, "warm_up_time": 1.0}, 1.0 + 0.4 * np.exp(-3.0), 1.0 + 0.4 * np.exp(-1.0))):
-            torque = moved(velocity, {**CONSTANT, **memory}, **knobs)[3][round(RATE):]
+        for knobs, low, high in (
+            ({"ripple": 0.1, "ripple_period": 0.05}, 0.9, 1.1),
+            (
+                {"warm_up": 0.4, "warm_up_time": 1.0},
+                1.0 + 0.4 * np.exp(-3.0),
+                1.0 + 0.4 * np.exp(-1.0),
+            ),
+        ):
+            torque = moved(velocity, {**CONSTANT, **memory}, **knobs)[3][round(RATE) :]
             assert (torque.min() / G, torque.max() / G) == pytest.approx((low, high), abs=0.02)
         level = moved(velocity, {**CONSTANT, **memory}, stroke_scatter=0.2)[3][-1] / G
         assert 0.01 < abs(level - 1.0) < 0.8
 
     def test_one_seed_gives_one_run(self, moved):
-        knobs = {"torque_noise": 0.3, "stroke_scatter": 0.05, "ripple": 0.05, "encoder_step": 1e-5, "torque_delay": 0.01}
+        knobs = {
+            "torque_noise": 0.3,
+            "stroke_scatter": 0.05,
+            "ripple": 0.05,
+            "encoder_step": 1e-5,
+            "torque_delay": 0.01,
+        }
         for memory in (LUGRE, SLIP):
-            one, two = (moved(there_and_back(0.1, 0.5), {**CONSTANT, **memory}, **knobs) for _ in range(2))
+            one, two = (
+                moved(there_and_back(0.1, 0.5), {**CONSTANT, **memory}, **knobs) for _ in range(2)
+            )
             np.testing.assert_array_equal(one, two)
 
 
 class TestArmFile:
-    @pytest.mark.parametrize(("truth", "message"), [
-        ({"memory": "lugre"}, 'simulation.joints.turn: memory = "lugre" needs bristle_stiffness'),
-        ({"memory": "maxwell-slip", "stiffnesses": [1.0]}, 'memory = "maxwell-slip" needs shares'),
-        ({"bristle_stiffness": 5.0}, 'bristle_stiffness belongs to memory = "lugre"; no memory is stated'),
-        ({**LUGRE, "shares": [1.0]}, 'shares belongs to memory = "maxwell-slip"; memory is "lugre"'),
-        ({**SLIP, "shares": [0.5, 0.5]}, "stiffnesses has 3 values, shares has 2"),
-        ({**SLIP, "shares": [0.5, 0.3, 0.1]}, "sum to 0.9; the sum must be 1"),
-        ({**SLIP, "stiffnesses": [1.0, -1.0, 2.0]}, "stiffnesses"),
-        ({"memory": "dahl"}, "memory"),
-        ({**LUGRE, "coulomb": 0.0, "static": 0.0}, "needs dry friction"),
-        ({**LUGRE, "bristle_stiffness": 1e9}, r"bristle_stiffness = 1e\+09: turn would vibrate at .* allow values up to about"),
-    ])
+    @pytest.mark.parametrize(
+        ("truth", "message"),
+        [
+            (
+                {"memory": "lugre"},
+                'simulation.joints.turn: memory = "lugre" needs bristle_stiffness',
+            ),
+            (
+                {"memory": "maxwell-slip", "stiffnesses": [1.0]},
+                'memory = "maxwell-slip" needs shares',
+            ),
+            (
+                {"bristle_stiffness": 5.0},
+                'bristle_stiffness belongs to memory = "lugre"; no memory is stated',
+            ),
+            (
+                {**LUGRE, "shares": [1.0]},
+                'shares belongs to memory = "maxwell-slip"; memory is "lugre"',
+            ),
+            ({**SLIP, "shares": [0.5, 0.5]}, "stiffnesses has 3 values, shares has 2"),
+            ({**SLIP, "shares": [0.5, 0.3, 0.1]}, "sum to 0.9; the sum must be 1"),
+            ({**SLIP, "stiffnesses": [1.0, -1.0, 2.0]}, "stiffnesses"),
+            ({"memory": "dahl"}, "memory"),
+            ({**LUGRE, "coulomb": 0.0, "static": 0.0}, "needs dry friction"),
+            (
+                {**LUGRE, "bristle_stiffness": 1e9},
+                r"bristle_stiffness = 1e\+09: turn would vibrate at .* allow values up to about",
+            ),
+        ],
+    )
     def test_impossible_memories_are_refused(self, make_arm, truth, message):
         arm = make_arm({"simulation": {"joints": {"turn": truth}}})
         with pytest.raises(InputError, match=message):
@@ -278,24 +405,37 @@ class TestArmFile:
 
     def test_the_allowed_stiffness_is_simulated_in_finer_steps(self, make_arm):
         with pytest.raises(InputError, match="allow") as refused:
-            SimulatedArm(make_arm({"simulation": {"joints": {"turn": {**LUGRE, "bristle_stiffness": 1e9}}}}))
+            SimulatedArm(
+                make_arm({"simulation": {"joints": {"turn": {**LUGRE, "bristle_stiffness": 1e9}}}})
+            )
         allowed = 0.95 * float(str(refused.value).split("up to about ")[1].split(". ")[0])
-        arm = SimulatedArm(make_arm({"simulation": {"joints": {"turn": {**LUGRE, "bristle_stiffness": allowed}}}}))
+        arm = SimulatedArm(
+            make_arm({"simulation": {"joints": {"turn": {**LUGRE, "bristle_stiffness": allowed}}}})
+        )
         arm.enable()
         for _ in range(20):
             arm.step(Command(np.array([0.1, 0.0])))
-        assert arm.memory_torque()[0] == pytest.approx(3.0 + 1.5 * np.exp(-((0.1 / 0.08) ** 2)), rel=0.01)
+        assert arm.memory_torque()[0] == pytest.approx(
+            3.0 + 1.5 * np.exp(-((0.1 / 0.08) ** 2)), rel=0.01
+        )
 
     def test_the_tables_default_holds_for_every_joint(self, make_arm):
         arm = SimulatedArm(make_arm({"simulation": {"joints": {"default": SLIP}}}))
         assert np.isfinite(arm.memory_torque()).all()
-        assert SlipElements(arm.truth.joints[0].stiffnesses, arm.truth.joints[0].shares, 1e-3).torque == 0.0
+        assert (
+            SlipElements(arm.truth.joints[0].stiffnesses, arm.truth.joints[0].shares, 1e-3).torque
+            == 0.0
+        )
 
 
 class TestOtherArms:
     @BOTH
     def test_a_rotor_behind_a_spring_keeps_its_dry_level(self, make_arm, drive, memory):
-        arm = SimulatedArm(make_arm({"simulation": {"joints": {"lift": {**CONSTANT, **memory, "stiffness": 2000.0}}}}))
+        arm = SimulatedArm(
+            make_arm(
+                {"simulation": {"joints": {"lift": {**CONSTANT, **memory, "stiffness": 2000.0}}}}
+            )
+        )
         arm.enable()
         drive(arm, np.tile([0.0, 0.1], (600, 1)))
         assert arm.memory_torque()[1] == pytest.approx(G, rel=1e-3)
@@ -303,7 +443,9 @@ class TestOtherArms:
 
     @BOTH
     def test_the_drives_of_a_closed_chain_keep_their_dry_level(self, drive, memory):
-        """Slides with stiff loops: the machine stands still, and its friction is that of its load."""
+        """Slides with stiff loops: the machine stands still, and its
+        friction is that of its load.
+        """
         given = load_arm("planar-3-prr")
         truth = {"coulomb": G, "static": G, "viscous": 15.0}
         arm = SimulatedArm(replace(given, simulation={"joints": {"default": {**truth, **memory}}}))
@@ -311,9 +453,19 @@ class TestOtherArms:
         n = len(arm.names)
         drive(arm, np.full((round(2.0 * arm.rate), n), 0.01))
         np.testing.assert_allclose(arm.memory_torque(), G, rtol=2e-3)
-        assert np.ptp(drive(arm, np.zeros((round(6.0 * arm.rate), n)))["q"][round(arm.rate):], axis=0).max() < 1e-6
+        assert (
+            np.ptp(
+                drive(arm, np.zeros((round(6.0 * arm.rate), n)))["q"][round(arm.rate) :], axis=0
+            ).max()
+            < 1e-6
+        )
 
     def test_motors_of_several_joints_and_passive_joints_have_no_memory(self, make_arm):
-        arm = make_arm({"transmission": {"lift": {"turn": 0.5}}, "simulation": {"motors": {"lift": {"coulomb": 1.0, **LUGRE}}}})
+        arm = make_arm(
+            {
+                "transmission": {"lift": {"turn": 0.5}},
+                "simulation": {"motors": {"lift": {"coulomb": 1.0, **LUGRE}}},
+            }
+        )
         with pytest.raises(InputError, match=r"simulation.motors.lift.memory"):
             SimulatedArm(arm)

@@ -14,7 +14,10 @@ from tests.drivers.ideal_drives import Loopback
 
 @pytest.mark.parametrize(("unit", "turning"), [("rad", []), ("m", ["turn"])])
 def test_thresholds_of_slides_are_smaller_than_those_in_rad(make_arm, monkeypatch, unit, turning):
-    """A slide that moves at a centimetre per second is not held yet, even if its drive says "held"."""
+    """A slide that moves at a centimetre per second is not held yet, even
+    if its drive says "held".
+    """
+
     def joints(*of):
         return tuple(replace(joint, position_unit=unit) for joint in read_joints(*of))
 

@@ -1,4 +1,6 @@
-"""Steps that Ctrl-C or a short bus failure interrupts leave every joint at least as safe as before."""
+"""Steps that Ctrl-C or a short bus failure interrupts leave every joint
+at least as safe as before.
+"""
 
 import time
 from contextlib import contextmanager
@@ -48,7 +50,10 @@ def once(function, error, here=lambda *arguments: True):
 @BREAKS
 @pytest.mark.parametrize("doing", ["connect", "reset"])
 def test_an_interrupted_question_does_not_leave_a_motor_limp(make_arm, monkeypatch, error, doing):
-    """The question to an AK motor has zero gains: a motor that holds its joint, with its brake open, would drop it."""
+    """The question to an AK motor has zero gains: a motor that holds its joint, with its
+    brake open, would drop it.
+    """
+
     def hold(node):
         node.on, node._awake, node._told = True, 0.0, (0.0, 0.0, 80.0, 5.0, 0.0)
 
@@ -62,10 +67,22 @@ def test_an_interrupted_question_does_not_leave_a_motor_limp(make_arm, monkeypat
         assert not motor.on
 
 
-@pytest.mark.parametrize(("kind", "answer", "error"), [("damiao", "ask", ERRORS[0]), ("damiao", "ask", ERRORS[1]),
-                                                       ("odrive", "read", ERRORS[0]), ("odrive", "read", ERRORS[2])], ids=repr)
-def test_a_held_joint_is_held_after_an_interrupted_enabling(make_arm, monkeypatch, kind, answer, error):
-    """The watchdog may have been armed without an answer: it must be released, or it soon switches the power off."""
+@pytest.mark.parametrize(
+    ("kind", "answer", "error"),
+    [
+        ("damiao", "ask", ERRORS[0]),
+        ("damiao", "ask", ERRORS[1]),
+        ("odrive", "read", ERRORS[0]),
+        ("odrive", "read", ERRORS[2]),
+    ],
+    ids=repr,
+)
+def test_a_held_joint_is_held_after_an_interrupted_enabling(
+    make_arm, monkeypatch, kind, answer, error
+):
+    """The watchdog may have been armed without an answer: it must be released, or it
+    soon switches the power off.
+    """
     with drives(make_arm, kind, HELD) as (arm, node):
         with arm:
             arm.enable()
@@ -74,7 +91,9 @@ def test_a_held_joint_is_held_after_an_interrupted_enabling(make_arm, monkeypatc
         assert node.drive.power == "velocity"
         with arm:
             axis = arm.axes[0]
-            monkeypatch.setattr(axis, answer, once(getattr(axis, answer), error, lambda *_: armed(node)))
+            monkeypatch.setattr(
+                axis, answer, once(getattr(axis, answer), error, lambda *_: armed(node))
+            )
             with pytest.raises((KeyboardInterrupt, DriverError)):
                 arm.enable()
             assert not armed(node)
@@ -84,12 +103,22 @@ def test_a_held_joint_is_held_after_an_interrupted_enabling(make_arm, monkeypatc
 
 def armed(node):
     """Whether the watchdog of a Damiao motor or an ODrive runs."""
-    return node.registers[9] > 0 if hasattr(node, "registers") else node.values["axis0.config.enable_watchdog"]
+    return (
+        node.registers[9] > 0
+        if hasattr(node, "registers")
+        else node.values["axis0.config.enable_watchdog"]
+    )
 
 
-@pytest.mark.parametrize(("error", "trembles"), [(ERRORS[0], False), (ERRORS[1], True), (ERRORS[2], False)], ids=repr)
-def test_a_servo_is_held_in_place_after_an_interrupted_enabling(bench, monkeypatch, error, trembles):
-    """The goals, which its watchdog had locked, may be unlocked: the goal must then be the present position."""
+@pytest.mark.parametrize(
+    ("error", "trembles"), [(ERRORS[0], False), (ERRORS[1], True), (ERRORS[2], False)], ids=repr
+)
+def test_a_servo_is_held_in_place_after_an_interrupted_enabling(
+    bench, monkeypatch, error, trembles
+):
+    """The goals, which its watchdog had locked, may be unlocked: the goal must
+    then be the present position.
+    """
     drives, watchdog = bench("dynamixel", HELD), PAIR["dynamixel"]["driver"]["watchdog"]
     with connect(drives.arm) as arm:
         arm.enable()
@@ -98,10 +127,17 @@ def test_a_servo_is_held_in_place_after_an_interrupted_enabling(bench, monkeypat
     with connect(drives.arm) as arm, monkeypatch.context() as meanwhile:
         axis, place = arm.axes[0], arm.look(5)[-1].q[0]
         assert place > 0.2
-        if trembles:                    # then the servo gets a goal until it stands still
+        if trembles:  # then the servo gets a goal until it stands still
             meanwhile.setattr(axis, "_stands", lambda state: False)
-        meanwhile.setattr(axis.registers, "write", once(axis.registers.write, error, lambda setting: (
-            setting.item, setting.value) == (WATCHDOG, 0)))
+        meanwhile.setattr(
+            axis.registers,
+            "write",
+            once(
+                axis.registers.write,
+                error,
+                lambda setting: (setting.item, setting.value) == (WATCHDOG, 0),
+            ),
+        )
         with pytest.raises((KeyboardInterrupt, DriverError)):
             arm.enable()
     time.sleep(2.0 * watchdog)

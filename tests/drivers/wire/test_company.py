@@ -29,19 +29,23 @@ def test_a_second_program_is_refused_and_disturbs_nothing(drives):
             with pytest.raises(DriverError, match="follows another program"):
                 check_arm(drives.arm, reset)
         time.sleep(2.0 * drives.arm.driver.model_extra.get("watchdog", 0.5))
-        assert said.empty()                     # the first program moves on
+        assert said.empty()  # the first program moves on
         os.kill(program.pid, signal.SIGTERM)
-        assert said.get(timeout=30.0).startswith("KeyboardInterrupt")       # and ends on request
+        assert said.get(timeout=30.0).startswith("KeyboardInterrupt")  # and ends on request
 
 
 def test_a_connected_program_excludes_other_programs(drives):
-    """With or without power, until the program ends in any way: a drive without power does not show its program."""
+    """With or without power, until the program ends in any way: a drive without power
+    does not show its program.
+    """
     said = processes.Queue()
     other = processes.Process(target=connect_and_wait, args=(drives.arm.path, said), daemon=True)
     other.start()
     assert said.get(timeout=30.0) == "connected"
     for reset in (False, True):
-        with pytest.raises(DriverError, match=r"another program uses the drives at .*; end that program first"):
+        with pytest.raises(
+            DriverError, match=r"another program uses the drives at .*; end that program first"
+        ):
             check_arm(drives.arm, reset)
     other.kill()
     other.join()
@@ -60,7 +64,7 @@ def test_joints_left_held_are_checked_and_taken_over_in_place(drives):
         os.kill(program.pid, signal.SIGTERM)
         assert said.get(timeout=30.0).startswith("KeyboardInterrupt")
     places = []
-    for reset in (False, True, False):          # for any order of checks and resets
+    for reset in (False, True, False):  # for any order of checks and resets
         found = check_arm(drives.arm, reset)
         places.append([float(row["position"].split()[0]) for row in found.pages["now"].values()])
     with connect(drives.arm) as arm:

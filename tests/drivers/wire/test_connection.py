@@ -10,9 +10,12 @@ from stribeck.drivers.wire.wired_arm import WiredArm
 from tests.drivers.ideal_drives import Loopback
 
 
-@pytest.mark.parametrize("why", [RuntimeError("a fault of the script"), KeyboardInterrupt()], ids=["fault", "Ctrl-C"])
+@pytest.mark.parametrize(
+    "why", [RuntimeError("a fault of the script"), KeyboardInterrupt()], ids=["fault", "Ctrl-C"]
+)
 def test_an_error_of_closing_the_interface_does_not_hide_the_reason(make_arm, monkeypatch, why):
     """For example an interface that was unplugged, which is the reason why the arm was stopped."""
+
     def close(link):
         raise can.CanOperationError("could not write to serial device")
 

@@ -13,7 +13,10 @@ from tests.drivers.wires import REST, steps
 def test_a_bus_without_any_reply_is_reported(arm):
     for axis in arm.axes:
         axis.mute = True
-    with pytest.raises(DriverError, match=r"turn has not replied for .* no other drive has either: .*; then no drive replies"):
+    with pytest.raises(
+        DriverError,
+        match=r"turn has not replied for .* no other drive has either: .*; then no drive replies",
+    ):
         steps(arm, 1000)
 
 
@@ -29,17 +32,24 @@ def test_a_pause_of_the_computer_is_not_taken_for_silence_of_the_drives(arm):
 def test_repeated_pauses_do_not_hide_silent_drives(arm):
     arm.link.pauses = 3
     arm.step(Command(REST))
-    with pytest.raises(DriverError, match=r"turn has not replied for \d+ ms; no other drive has either: .*; the arm was stopped"):
+    with pytest.raises(
+        DriverError,
+        match=r"turn has not replied for \d+ ms; no other drive has either: .*; the arm was "
+        r"stopped",
+    ):
         arm.step(Command(REST))
 
 
 def test_a_drive_that_falls_silent_is_named_in_time(arm):
     arm.axes[1].mute = True
     began = time.monotonic()
-    with pytest.raises(DriverError, match=r"lift has not replied for \d+ ms; then lift does not reply"):
+    with pytest.raises(
+        DriverError, match=r"lift has not replied for \d+ ms; then lift does not reply"
+    ):
         steps(arm, 1000, np.array([0.1, 0.1]))
     assert arm.axes[0].velocity == 0.0
-    assert 0.05 < time.monotonic() - began < 3.0        # the ladder then waits for a reply of the silent drive
+    # the ladder then waits for a reply of the silent drive
+    assert 0.05 < time.monotonic() - began < 3.0
 
 
 @pytest.mark.parametrize("waiting", [False, True])
@@ -49,7 +59,10 @@ def test_after_a_pause_longer_than_the_watchdog_the_arm_is_stopped(arm, monkeypa
     before, pause, sleep = [axis.q for axis in arm.axes], arm.watchdog + 0.05, time.sleep
     with monkeypatch.context() as patch:
         if waiting:
-            patch.setattr("stribeck.drivers.wire.cycle.time.sleep", lambda seconds: (sleep(pause), patch.undo()))
+            patch.setattr(
+                "stribeck.drivers.wire.cycle.time.sleep",
+                lambda seconds: (sleep(pause), patch.undo()),
+            )
         else:
             sleep(pause)
         with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms"):

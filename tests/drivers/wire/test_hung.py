@@ -1,4 +1,6 @@
-"""A program that hangs while joints move, and continues later: nothing in it keeps the joints moving in between."""
+"""A program that hangs while joints move, and continues later: nothing in it keeps the
+joints moving in between.
+"""
 
 import time
 
@@ -10,17 +12,27 @@ from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
 from tests.drivers.wires import PACE, drives_here, steps
 
-WATCHDOG, BRAKING = 0.2, 0.1        # s
+WATCHDOG, BRAKING = 0.2, 0.1  # s
 
 
-@pytest.mark.parametrize(("kind", "ends"), [
-    ("canopen", {"turn": "brake", "lift": "drive"}), ("dynamixel", {"turn": "drive", "lift": "drive"}),
-    ("damiao", {"turn": "brake", "lift": "nothing"}), ("odrive", {"turn": "brake", "lift": "nothing"}),
-    ("cubemars", {"turn": "drive", "lift": "drive"})])
+@pytest.mark.parametrize(
+    ("kind", "ends"),
+    [
+        ("canopen", {"turn": "brake", "lift": "drive"}),
+        ("dynamixel", {"turn": "drive", "lift": "drive"}),
+        ("damiao", {"turn": "brake", "lift": "nothing"}),
+        ("odrive", {"turn": "brake", "lift": "nothing"}),
+        ("cubemars", {"turn": "drive", "lift": "drive"}),
+    ],
+)
 def test_the_drives_of_a_hung_program_stop_by_themselves(make_arm, kind, ends):
-    """As in the table of docs/safety.md: turn has a brake, lift has none (CubeMars: both have one)."""
-    changes = {"driver": {} if kind == "cubemars" else {"watchdog": WATCHDOG},
-               "joints": {"lift": {"stop": "brake" if kind == "cubemars" else "hold"}}}
+    """As in the table of docs/safety.md: turn has a brake, lift has none
+    (CubeMars: both have one).
+    """
+    changes = {
+        "driver": {} if kind == "cubemars" else {"watchdog": WATCHDOG},
+        "joints": {"lift": {"stop": "brake" if kind == "cubemars" else "hold"}},
+    }
     with drives_here(make_arm, kind, changes) as (file, emulator), connect(file) as arm:
         drives = emulator.body.drives
         arm.enable()
@@ -34,5 +46,7 @@ def test_the_drives_of_a_hung_program_stop_by_themselves(make_arm, kind, ends):
         held = np.array([end != "nothing" for end in ends.values()])
         assert (np.abs([drive.q for drive in drives] - stood)[held] < 0.005).all()
         assert (np.abs(stood - begin)[held] < np.abs(PACE)[held] * (WATCHDOG + BRAKING)).all()
-        with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms|stopped by itself|watchdog"):
+        with pytest.raises(
+            DriverError, match=r"this computer sent nothing for \d+ ms|stopped by itself|watchdog"
+        ):
             arm.step(Command(PACE))

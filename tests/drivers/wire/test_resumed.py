@@ -1,4 +1,6 @@
-"""A calibration that a drive's fault interrupted continues after a person has reset the drive, and never by itself."""
+"""A calibration that a drive's fault interrupted continues after a person has reset the
+drive, and never by itself.
+"""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -19,10 +21,14 @@ from stribeck.ident.log.campaign_folder import campaign_runs
 from tests.drivers.canopen.canopen_probe import TEST_OBJECT, probing
 from tests.experiments.recording.test_campaign import raw, whole_trips
 
-# 24 s of robot time, with enough slow speeds: one round trip that a busy computer spoils must not decide the choice of law
+# 24 s of robot time, with enough slow speeds: one round trip that a busy computer spoils must not
+# decide the choice of law
 SHORT = ConstantSpeed(postures=2, speeds=5, spread=60.0, window_time=0.15, longest_stroke=1.0)
-CHANGES = {"simulation": {"torque_noise": 0.05}, "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}}
-ROW = 1500              # after a few round trips
+CHANGES = {
+    "simulation": {"torque_noise": 0.05},
+    "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}},
+}
+ROW = 1500  # after a few round trips
 SPEEDS = np.tile(np.geomspace(0.05, 0.3, 8)[:, None], 2)
 
 
@@ -48,7 +54,10 @@ def test_after_a_fault_and_a_reset_the_campaign_is_completed(drives, probe, tmp_
         if writer.rows == ROW:
             probe.write(1, TEST_OBJECT, 0x4310, "<H")
 
-    with patch.object(RunWriter, "sample", hot), pytest.raises(DriverError, match=r"drive of turn stopped by itself: fault"):
+    with (
+        patch.object(RunWriter, "sample", hot),
+        pytest.raises(DriverError, match=r"drive of turn stopped by itself: fault"),
+    ):
         campaign()
     before, driven = raw(out), whole_trips(out)
     assert driven
@@ -59,7 +68,7 @@ def test_after_a_fault_and_a_reset_the_campaign_is_completed(drives, probe, tmp_
     assert whole_trips(out) == driven
 
     assert run(["check", str(arm.path), "--reset"]) == 0
-    assert probe.state(1) == 0x40                               # without power
+    assert probe.state(1) == 0x40  # without power
 
     delivery = campaign(resume=True)
     assert before.items() <= raw(out).items()
@@ -69,4 +78,6 @@ def test_after_a_fault_and_a_reset_the_campaign_is_completed(drives, probe, tmp_
     assert len(campaign_runs(out)) == 2
     here = replace(arm, driver=arm.driver.model_copy(update={"kind": "simulated"}))
     truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)[:, 0]
-    np.testing.assert_allclose(delivery.calibration.friction(np.zeros_like(SPEEDS), SPEEDS)[:, 0], truth, rtol=0.05)
+    np.testing.assert_allclose(
+        delivery.calibration.friction(np.zeros_like(SPEEDS), SPEEDS)[:, 0], truth, rtol=0.05
+    )

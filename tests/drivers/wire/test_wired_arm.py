@@ -1,4 +1,6 @@
-"""An arm on a bus accepts commands only after it was entered and enabled, and every interruption stops it."""
+"""An arm on a bus accepts commands only after it was entered and enabled, and
+every interruption stops it.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +16,10 @@ from tests.drivers.wires import PAIR, steps
 def test_an_arm_that_stands_beyond_its_limits_is_not_powered(make_arm):
     with WiredArm(make_arm(), Loopback) as made:
         made.axes[1].q = 1.7
-        with pytest.raises(DriverError, match=r"lift stands at 1.7 rad, outside its limits -1.5 ... 1.5: .*; nothing was po"):
+        with pytest.raises(
+            DriverError,
+            match=r"lift stands at 1.7 rad, outside its limits -1.5 ... 1.5: .*; nothing was po",
+        ):
             made.enable()
         assert [axis.power for axis in made.axes] == ["off", "off"]
 
@@ -46,16 +51,22 @@ def test_no_fault_is_cleared_while_another_program_moves_the_arm(make_arm, monke
     assert cleared == []
 
 
-@pytest.mark.parametrize("error", [DriverError("it is gone"), KeyboardInterrupt(), ImportError("none")],
-                         ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize(
+    "error",
+    [DriverError("it is gone"), KeyboardInterrupt(), ImportError("none")],
+    ids=lambda one: type(one).__name__,
+)
 @pytest.mark.parametrize("kind", PAIR)
 def test_an_interrupted_enabling_powers_nothing(bench, monkeypatch, kind, error):
-    """The ladder runs cycles, many if a joint does not come to rest, with drives that were asked for power."""
+    """The ladder runs cycles, many if a joint does not come to rest, with drives
+    that were asked for power.
+    """
     cycle, seen = StopLadder.try_cycle, []
 
     def restless(ladder):
         measured = cycle(ladder)
-        seen.append({getattr(axis, "condition", axis.power) for axis in ladder.axes})      # one that is armed is not "off" yet
+        # one that is armed is not "off" yet
+        seen.append({getattr(axis, "condition", axis.power) for axis in ladder.axes})
         return measured + 1.0
 
     def fail():
@@ -93,5 +104,7 @@ def test_a_second_ctrl_c_before_the_ladder_delays_it_skips_no_rung(make_arm, mon
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert [axis.state for axis in arm.axes] == ["held" if axis.joint.falls else "off" for axis in arm.axes]
+    assert [axis.state for axis in arm.axes] == [
+        "held" if axis.joint.falls else "off" for axis in arm.axes
+    ]
     assert often == ["interrupted", "interrupted"]

@@ -1,4 +1,6 @@
-"""``stribeck calibrate my.urdf`` simulates an arm, prints every assumption, and never moves hardware."""
+"""``stribeck calibrate my.urdf`` simulates an arm, prints every assumption,
+and never moves hardware.
+"""
 
 import re
 import shutil
@@ -30,7 +32,11 @@ MJCF = """<mujoco model="two"><compiler angle="radian"/><worldbody>
     <body pos="0 0 0.5"><joint name="slide" type="slide" range="0.1 0.9" actuatorfrcrange="-90 90"/>
       <geom size="0.1"/></body></body>
 </worldbody></mujoco>"""
-PUBLIC = ("ur_description/urdf/ur5_robot.urdf", "panda_description/urdf/panda.urdf", "kinova_description/robots/kinova.urdf")
+PUBLIC = (
+    "ur_description/urdf/ur5_robot.urdf",
+    "panda_description/urdf/panda.urdf",
+    "kinova_description/robots/kinova.urdf",
+)
 
 
 @pytest.fixture
@@ -56,9 +62,13 @@ def test_a_bare_urdf_is_calibrated_and_every_assumption_is_printed(cli, model):
     assert all(sentence.split(":")[0] in report for sentence in arm.assumed)
     truth = tomllib.loads(arm.path.read_text(encoding="utf-8"))["simulation"]["joints"]
     for name in ("j5", "j6"):
-        assert calibration.joints[name].values["coulomb"] == pytest.approx(truth[name]["coulomb"], rel=0.05)
+        assert calibration.joints[name].values["coulomb"] == pytest.approx(
+            truth[name]["coulomb"], rel=0.05
+        )
     assert load_run(find_runs(out)[0]).arm.assumed == arm.assumed, "the run stores the assumptions"
-    assert [path.name for path in model.parent.iterdir() if path.name != "here"] == ["my robot.urdf"]
+    assert [path.name for path in model.parent.iterdir() if path.name != "here"] == [
+        "my robot.urdf"
+    ]
 
 
 @pytest.mark.usefixtures("short")
@@ -67,9 +77,16 @@ def test_a_bare_mjcf_with_a_prismatic_joint_is_calibrated(cli, tmp_path):
     outcome = cli("calibrate", tmp_path / "two.xml", "--out", "out")
     assert outcome.code == 0, outcome.err
     said = " ".join(outcome.out.split())
-    for words in ("position from -3.142 to 3.142 rad: turn, because the model states none", "velocity 1 rad/s: turn",
-                  "velocity 0.25 m/s: slide", "N·m: turn, because the model states none", "slide at 0.5 m: zero is too close",
-                  "full speed in 0.5 s", "Coulomb", "gear: unknown"):
+    for words in (
+        "position from -3.142 to 3.142 rad: turn, because the model states none",
+        "velocity 1 rad/s: turn",
+        "velocity 0.25 m/s: slide",
+        "N·m: turn, because the model states none",
+        "slide at 0.5 m: zero is too close",
+        "full speed in 0.5 s",
+        "Coulomb",
+        "gear: unknown",
+    ):
         assert words in said
     assert " N: slide" not in said, "the model states it"
     assert set(Calibration.load(Path("out")).joints) == {"turn", "slide"}
@@ -78,7 +95,13 @@ def test_a_bare_mjcf_with_a_prismatic_joint_is_calibrated(cli, tmp_path):
 @pytest.mark.parametrize("robot", PUBLIC)
 def test_public_arms_have_a_plan(cli, tmp_path, robot):
     try:
-        robots = Path(str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")))
+        robots = Path(
+            str(
+                distribution("example-robot-data").locate_file(
+                    "cmeel.prefix/share/example-robot-data/robots"
+                )
+            )
+        )
     except PackageNotFoundError:
         pytest.skip("the package example-robot-data has the URDFs")
     arm = assumed_arm(Path(shutil.copy(robots / robot, tmp_path)), tmp_path / "out")
@@ -88,7 +111,9 @@ def test_public_arms_have_a_plan(cli, tmp_path, robot):
 
 
 class TestMissingLimits:
-    """An unchanged arm file of `init`: in simulation, missing limits are assumed, and the assumptions are printed."""
+    """An unchanged arm file of `init`: in simulation, missing limits are assumed, and
+    the assumptions are printed.
+    """
 
     @pytest.fixture
     def file(self, cli, tmp_path):
@@ -105,7 +130,10 @@ class TestMissingLimits:
         said, arm = " ".join(outcome.out.split()), load_arm(Path("out/arm/two.toml"))
         for sentence in arm.assumed:
             assert sentence in said
-        assert any(sentence.startswith("velocity 1 rad/s: turn, because two.toml states none") for sentence in arm.assumed)
+        assert any(
+            sentence.startswith("velocity 1 rad/s: turn, because two.toml states none")
+            for sentence in arm.assumed
+        )
         assert not any("N: slide" in sentence for sentence in arm.assumed), "the model states it"
         assert load_run(find_runs(Path("out"))[0]).arm.assumed == arm.assumed
         assert Calibration.load(Path("out")).fit["assumed"] == list(arm.assumed)
@@ -114,26 +142,39 @@ class TestMissingLimits:
         assert max(error.values()) < 0.05
 
     def test_stated_limits_are_kept(self, file, tmp_path):
-        text = file.read_text(encoding="utf-8").replace("# velocity =  ", "velocity = 0.3", 1).replace(
-            "# acceleration =  ", "acceleration = 1.7", 1)
+        text = (
+            file.read_text(encoding="utf-8")
+            .replace("# velocity =  ", "velocity = 0.3", 1)
+            .replace("# acceleration =  ", "acceleration = 1.7", 1)
+        )
         file.write_text(text, encoding="utf-8")
         given = load_arm(file)
         mechanism = load_mechanism(given)
-        stated, limits = given.limits(mechanism), completed_arm(given, tmp_path / "out").limits(mechanism)
+        stated, limits = (
+            given.limits(mechanism),
+            completed_arm(given, tmp_path / "out").limits(mechanism),
+        )
         for key in ("position", "velocity", "acceleration", "torque"):
             known = np.isfinite(getattr(stated, key))
             assert (getattr(limits, key)[known] == getattr(stated, key)[known]).all()
             assert np.isfinite(getattr(limits, key)).all()
-        assert (np.isfinite(stated.velocity).sum(), np.isfinite(stated.acceleration).sum()) == (1, 1)
+        assert (np.isfinite(stated.velocity).sum(), np.isfinite(stated.acceleration).sum()) == (
+            1,
+            1,
+        )
 
     @pytest.mark.parametrize("chain", [False, True])
     def test_what_the_model_states_of_drives_counts_where_the_file_is_silent(self, chain, tmp_path):
-        """Effort and velocity of a URDF, of a serial arm and of driven joints in loops alike; what the file states stays."""
+        """Effort and velocity of a URDF, of a serial arm and of driven joints in loops alike;
+        what the file states stays.
+        """
         if chain:
             path = machine(tmp_path, LOOPS["pin"], tables="[joints.drive]\nvelocity = 1.0\n")
         else:
             written(tmp_path, two_links(), "two.urdf")
-            text = 'schema = 1\nname = "two"\nmodel = "two.urdf"\n[joints.shoulder]\nvelocity = 0.5\n'
+            text = (
+                'schema = 1\nname = "two"\nmodel = "two.urdf"\n[joints.shoulder]\nvelocity = 0.5\n'
+            )
             path = written(tmp_path, text, "two.toml")
         given = load_arm(path)
         arm, mechanism = completed_arm(given, tmp_path / "out"), load_mechanism(given)
@@ -150,9 +191,15 @@ class TestMissingLimits:
 
     def test_hardware_with_missing_limits_is_refused(self, cli, file, monkeypatch):
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
-        file.write_text(file.read_text(encoding="utf-8").replace('kind = "simulated"', 'kind = "bench"'), encoding="utf-8")
+        file.write_text(
+            file.read_text(encoding="utf-8").replace('kind = "simulated"', 'kind = "bench"'),
+            encoding="utf-8",
+        )
         refused = cli("calibrate", file, "--yes", "--out", "out")
-        assert (refused.code, "is missing; no joint moves without this limit" in refused.err) == (2, True), refused.err
+        assert (refused.code, "is missing; no joint moves without this limit" in refused.err) == (
+            2,
+            True,
+        ), refused.err
 
 
 class TestFolder:
@@ -181,13 +228,21 @@ class TestFolder:
     def test_an_edited_arm_file_is_not_replaced(self, model, tmp_path):
         arm = assumed_arm(model, tmp_path / "out")
         assert assumed_arm(model, tmp_path / "out") == arm
-        arm.path.write_text(arm.path.read_text(encoding="utf-8").replace("torque = 28.0", "torque = 20.0"), encoding="utf-8")
-        words = r"differs from the arm file that would be assumed for .*; to use it unchanged, run stribeck calibrate "
+        arm.path.write_text(
+            arm.path.read_text(encoding="utf-8").replace("torque = 28.0", "torque = 20.0"),
+            encoding="utf-8",
+        )
+        words = (
+            r"differs from the arm file that would be assumed for .*; to use it unchanged, run "
+            r"stribeck calibrate "
+        )
         with pytest.raises(InputError, match=words):
             assumed_arm(model, tmp_path / "out")
 
     def test_a_joint_named_default_is_refused(self, cli, model):
-        model.write_text(model.read_text(encoding="utf-8").replace('"j3"', '"default"'), encoding="utf-8")
+        model.write_text(
+            model.read_text(encoding="utf-8").replace('"j3"', '"default"'), encoding="utf-8"
+        )
         refused = cli("calibrate", model)
         assert (refused.code, "the model has a joint named default" in refused.err) == (2, True)
 
@@ -202,17 +257,33 @@ class TestNoHardware:
         arm.path.write_text(text.replace('kind = "simulated"', 'kind = "bench"'), encoding="utf-8")
         return arm.path
 
-    @pytest.mark.parametrize("command", [("check",), ("run", "--yes"), ("calibrate", "--yes"),
-                                         ("run", "--yes", "--experiment", "warm-up")])
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("check",),
+            ("run", "--yes"),
+            ("calibrate", "--yes"),
+            ("run", "--yes", "--experiment", "warm-up"),
+        ],
+    )
     def test_assumed_limits_are_refused_for_hardware(self, cli, wired, monkeypatch, command):
         connected = []
-        monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: connected.append(arm) or SimulatedArm(arm, seed=seed))
+        monkeypatch.setitem(
+            DRIVERS,
+            "bench",
+            lambda arm, seed: connected.append(arm) or SimulatedArm(arm, seed=seed),
+        )
         refused = cli(command[0], wired, *command[1:])
         assert refused.code == 2
         assert "its key `assumed` says that limits are assumptions" in refused.err
         assert "check every limit and remove this key" in refused.err
         assert connected == []
-        stated = re.sub(r"^assumed = \[.*?^\]\n", "", wired.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        stated = re.sub(
+            r"^assumed = \[.*?^\]\n",
+            "",
+            wired.read_text(encoding="utf-8"),
+            flags=re.DOTALL | re.MULTILINE,
+        )
         wired.write_text(stated, encoding="utf-8")
         connect(load_arm(wired))
         assert len(connected) == 1, "without the key assumed, hardware may move"
@@ -221,7 +292,10 @@ class TestNoHardware:
     def test_plans_with_assumed_limits_are_not_exported(self, cli, model, tmp_path, suffix):
         arm = assumed_arm(model, tmp_path / "out")
         refused = cli("plan", arm.path, "-o", f"plan{suffix}")
-        assert (refused.code, "its key `assumed` says that limits are assumptions" in refused.err) == (2, True)
+        assert (
+            refused.code,
+            "its key `assumed` says that limits are assumptions" in refused.err,
+        ) == (2, True)
         assert not Path(f"plan{suffix}").exists()
 
     @pytest.mark.parametrize("command", ["plan", "run"])

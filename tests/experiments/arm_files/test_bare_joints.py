@@ -29,8 +29,10 @@ def test_a_mass_on_a_lever_hangs_down_at_zero(tmp_path, q):
     np.testing.assert_allclose(tau, 0.49 * 0.1 * 9.81 * np.sin(q), atol=1e-9)
 
 
-@pytest.mark.parametrize(("names", "mass", "lever"), [
-    ([], 0, 0), (["a", "a"], 0, 0), ([" "], 0, 0), (["a"], -1, 1), (["a"], 1, -1)])
+@pytest.mark.parametrize(
+    ("names", "mass", "lever"),
+    [([], 0, 0), (["a", "a"], 0, 0), ([" "], 0, 0), (["a"], -1, 1), (["a"], 1, -1)],
+)
 def test_invalid_names_masses_and_levers_are_refused(names, mass, lever):
     with pytest.raises(InputError):
         bare_joints(names, mass, lever)

@@ -36,19 +36,39 @@ from tests.places import DATA
 
 GOLDEN = DATA / "golden"
 HEAVY = {"numpy", "lmfit", "matplotlib", "mujoco", "pyarrow", "pandas", "scipy", "can", "canopen"}
-COMMANDS = ("init", "calibrate", "plan", "run", "fit", "replay", "import", "export", "report", "loads", "simulate", "compare",
-            "validate")
+COMMANDS = (
+    "init",
+    "calibrate",
+    "plan",
+    "run",
+    "fit",
+    "replay",
+    "import",
+    "export",
+    "report",
+    "loads",
+    "simulate",
+    "compare",
+    "validate",
+)
 
 
 def tree(folder):
     """Digest of every file below a folder, and the folders."""
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-            for path in sorted(folder.rglob("*"))}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file()
+        else None
+        for path in sorted(folder.rglob("*"))
+    }
 
 
 @pytest.fixture
 def refused(cli, tmp_path):
-    """Return a function that checks a refusal: code 2, one sentence with given words, and nothing changed on disk."""
+    """Return a function that checks a refusal: code 2, one sentence with given words,
+    and nothing changed on disk.
+    """
+
     def command(arguments, *words):
         before = tree(tmp_path)
         outcome = cli(*arguments)
@@ -58,6 +78,7 @@ def refused(cli, tmp_path):
         for word in words:
             assert word in outcome.err
         assert tree(tmp_path) == before
+
     return command
 
 
@@ -80,47 +101,85 @@ class TestBadArm:
     """Errors of the arm file are reported before any motion and before any file is written."""
 
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan", "loads"])
-    @pytest.mark.parametrize(("arm", "words"), [
-        ("nosuch.toml", ["nosuch.toml: no such file"]),
-        ("some/where/arm.urdf", ["some/where/arm.urdf: no such file"]),
-        ("lab7", ["unknown arm 'lab7'", "did you mean 'lab6'"]),
-    ])
+    @pytest.mark.parametrize(
+        ("arm", "words"),
+        [
+            ("nosuch.toml", ["nosuch.toml: no such file"]),
+            ("some/where/arm.urdf", ["some/where/arm.urdf: no such file"]),
+            ("lab7", ["unknown arm 'lab7'", "did you mean 'lab6'"]),
+        ],
+    )
     def test_an_arm_that_is_not_there(self, refused, command, arm, words):
         refused([command, arm], *words)
 
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
-    @pytest.mark.parametrize(("changes", "words"), [
-        ({"joint": {}}, ["unknown key 'joint'", "did you mean 'joints'"]),
-        ({"joints": {"lift": {"positon": [0.0, 1.0]}}}, ["joints.lift.positon", "did you mean 'position'"]),
-        ({"joints": {"turn": {"bearing": {"pin_radus": 0.1}}}}, ["pin_radus", "did you mean 'pin_radius'"]),
-        ({"joints": {"elbow": {"velocity": 1.0}}}, ["[joints.elbow]", "unknown joint 'elbow'", "turn, lift"]),
-        ({"joints": {"turn": {"position": [-3.0, 2.0]}}}, ["joints.turn.position", "exceeds the model's range [-2.6, 2.6]"]),
-        ({"joints": {"turn": {"position": [1.0, -1.0]}}}, ["joints.turn.position"]),
-        ({"joints": {"turn": {"velocity": -1.0}}}, ["joints.turn.velocity", "-1.0"]),
-        ({"workspace": {"home": [0.0]}}, ["workspace.home has 1 values"]),
-        ({"workspace": {"home": [0.0, 1.55]}}, ["workspace.home puts lift at 1.55"]),
-        ({"torque_signal": "joint sensor"}, ["joint sensor"]),
-    ], ids=lambda value: "" if isinstance(value, dict) else value[0])
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"joint": {}}, ["unknown key 'joint'", "did you mean 'joints'"]),
+            (
+                {"joints": {"lift": {"positon": [0.0, 1.0]}}},
+                ["joints.lift.positon", "did you mean 'position'"],
+            ),
+            (
+                {"joints": {"turn": {"bearing": {"pin_radus": 0.1}}}},
+                ["pin_radus", "did you mean 'pin_radius'"],
+            ),
+            (
+                {"joints": {"elbow": {"velocity": 1.0}}},
+                ["[joints.elbow]", "unknown joint 'elbow'", "turn, lift"],
+            ),
+            (
+                {"joints": {"turn": {"position": [-3.0, 2.0]}}},
+                ["joints.turn.position", "exceeds the model's range [-2.6, 2.6]"],
+            ),
+            ({"joints": {"turn": {"position": [1.0, -1.0]}}}, ["joints.turn.position"]),
+            ({"joints": {"turn": {"velocity": -1.0}}}, ["joints.turn.velocity", "-1.0"]),
+            ({"workspace": {"home": [0.0]}}, ["workspace.home has 1 values"]),
+            ({"workspace": {"home": [0.0, 1.55]}}, ["workspace.home puts lift at 1.55"]),
+            ({"torque_signal": "joint sensor"}, ["joint sensor"]),
+        ],
+        ids=lambda value: "" if isinstance(value, dict) else value[0],
+    )
     def test_invalid_arm_file(self, refused, make_arm, command, changes, words):
         arm = make_arm()
         rewrite(arm, make_arm, changes)
         refused([command, arm.path, "-o", "new"], str(arm.path), *words)
 
     @pytest.mark.parametrize("command", ["calibrate", "run"])
-    @pytest.mark.parametrize(("changes", "words"), [
-        ({"driver": {"kind": "simulatd"}}, ["unknown driver kind 'simulatd'", "did you mean 'simulated'"]),
-        ({"simulation": {"torqe_noise": 0.1}}, ["simulation.torqe_noise", "did you mean 'torque_noise'"]),
-        ({"simulation": {"joints": {"elbow": {}}}}, ["unknown joint 'elbow'"]),
-        ({"simulation": {"joints": {"turn": {"load": "normal", "bearing": None}}}}, ["needs a bearing"]),
-    ], ids=lambda value: "" if isinstance(value, dict) else value[0])
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            (
+                {"driver": {"kind": "simulatd"}},
+                ["unknown driver kind 'simulatd'", "did you mean 'simulated'"],
+            ),
+            (
+                {"simulation": {"torqe_noise": 0.1}},
+                ["simulation.torqe_noise", "did you mean 'torque_noise'"],
+            ),
+            ({"simulation": {"joints": {"elbow": {}}}}, ["unknown joint 'elbow'"]),
+            (
+                {"simulation": {"joints": {"turn": {"load": "normal", "bearing": None}}}},
+                ["needs a bearing"],
+            ),
+        ],
+        ids=lambda value: "" if isinstance(value, dict) else value[0],
+    )
     def test_invalid_driver(self, refused, make_arm, command, changes, words):
         refused([command, make_arm(changes).path, "-o", "new"], *words)
 
-    @pytest.mark.parametrize(("text", "words"), [
-        ("schema = 2\n", ["schema 2 is newer"]), ("name = 'x'\n", ["schema"]), ("schema = \n", ["not a TOML file"]),
-        ("", ["schema"]), ("schema = 1\nname = 'x'\nmodel = 'nosuch.urdf'\n", ["nosuch.urdf"]),
-        ("schema = 1\nname = 'x'\nmodel = 'garbage.urdf'\n", ["garbage.urdf"]),
-    ])
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("schema = 2\n", ["schema 2 is newer"]),
+            ("name = 'x'\n", ["schema"]),
+            ("schema = \n", ["not a TOML file"]),
+            ("", ["schema"]),
+            ("schema = 1\nname = 'x'\nmodel = 'nosuch.urdf'\n", ["nosuch.urdf"]),
+            ("schema = 1\nname = 'x'\nmodel = 'garbage.urdf'\n", ["garbage.urdf"]),
+        ],
+    )
     def test_file_that_is_no_arm_file(self, refused, tmp_path, text, words):
         (tmp_path / "arm.toml").write_text(text, encoding="utf-8")
         (tmp_path / "garbage.urdf").write_text("<robot", encoding="utf-8")
@@ -132,27 +191,46 @@ class TestBadArm:
     @pytest.mark.parametrize("command", ["run", "plan"])
     def test_missing_limits_must_be_stated(self, refused, make_arm, command):
         """Only `calibrate` of a simulated arm assumes them."""
-        refused([command, make_arm({"joints": {"turn": {"velocity": None}}}).path], "joints.turn.velocity is missing")
+        refused(
+            [command, make_arm({"joints": {"turn": {"velocity": None}}}).path],
+            "joints.turn.velocity is missing",
+        )
 
     def test_model_without_limits_does_not_move(self, refused, make_arm):
-        refused(["run", make_arm().model], "turn.velocity is missing; no joint moves without this limit")
+        refused(
+            ["run", make_arm().model], "turn.velocity is missing; no joint moves without this limit"
+        )
 
 
 class TestBadOption:
     @pytest.mark.parametrize("command", ["calibrate", "run", "plan"])
     def test_a_joint_that_the_arm_lacks(self, refused, make_arm, command):
-        refused([command, make_arm().path, "--joints", "turn,lft"], "unknown joint 'lft'", "did you mean 'lift'")
+        refused(
+            [command, make_arm().path, "--joints", "turn,lft"],
+            "unknown joint 'lft'",
+            "did you mean 'lift'",
+        )
 
     def test_a_joint_named_twice(self, refused, make_arm):
-        refused(["plan", make_arm().path, "--joints", "turn,turn"], "--joints 'turn,turn' names turn twice")
+        refused(
+            ["plan", make_arm().path, "--joints", "turn,turn"],
+            "--joints 'turn,turn' names turn twice",
+        )
 
-    @pytest.mark.parametrize("option", [("--joints", "turn"), ("--method", "single"), ("--experiment", "validation")])
+    @pytest.mark.parametrize(
+        "option", [("--joints", "turn"), ("--method", "single"), ("--experiment", "validation")]
+    )
     def test_plan_file_excludes_options_of_a_new_plan(self, refused, make_arm, tmp_path, option):
-        refused(["run", make_arm().path, "--plan", "plan.toml", *option, "-o", "new"], "plan.toml states the motion")
+        refused(
+            ["run", make_arm().path, "--plan", "plan.toml", *option, "-o", "new"],
+            "plan.toml states the motion",
+        )
 
     @pytest.mark.parametrize("command", ["calibrate", "fit", "import", "export", "report"])
     def test_empty_output_path_is_refused(self, cli, tmp_path, command):
-        """An unset variable of the shell gives an empty path, which would mean the present folder."""
+        """An unset variable of the shell gives an empty path, which
+        would mean the present folder.
+        """
         before = tree(tmp_path)
         outcome = cli(command, "lab6", "--out", "")
         assert outcome.code == 2
@@ -169,11 +247,14 @@ class TestBadOption:
         assert "Traceback" not in outcome.err
         assert tree(tmp_path) == before
 
-    @pytest.mark.parametrize(("option", "value", "words"), [
-        ("--law", "strbeck", ["unknown law 'strbeck'", "did you mean 'stribeck'"]),
-        ("--load", "weight", ["unknown load 'weight'", "torque, bending"]),
-        ("--drift", "nun", ["unknown drift option 'nun'", "auto, none"]),
-    ])
+    @pytest.mark.parametrize(
+        ("option", "value", "words"),
+        [
+            ("--law", "strbeck", ["unknown law 'strbeck'", "did you mean 'stribeck'"]),
+            ("--load", "weight", ["unknown load 'weight'", "torque, bending"]),
+            ("--drift", "nun", ["unknown drift option 'nun'", "auto, none"]),
+        ],
+    )
     @pytest.mark.parametrize("command", ["calibrate", "fit"])
     def test_unknown_law_or_load(self, refused, make_arm, golden, command, option, value, words):
         """The refusal comes before the robot moves."""
@@ -181,22 +262,44 @@ class TestBadOption:
         refused([command, what, option, value, "-o", "new"], *words)
 
     def test_a_normal_load_without_a_bearing(self, refused, golden, make_arm):
-        refused(["fit", golden, "--load", "normal", "-o", "new"], "joints.hinge.bearing", "pin_radius")
-        refused(["calibrate", make_arm().path, "--load", "normal", "-o", "new"], "joints.lift.bearing", "pin_radius")
+        refused(
+            ["fit", golden, "--load", "normal", "-o", "new"], "joints.hinge.bearing", "pin_radius"
+        )
+        refused(
+            ["calibrate", make_arm().path, "--load", "normal", "-o", "new"],
+            "joints.lift.bearing",
+            "pin_radius",
+        )
 
-    @pytest.mark.parametrize(("q", "words"), [("1", ["--q has 1 values", "turn, lift"]), ("1,2,3", ["--q has 3 values"]),
-                                              ("a,b", ["--q a,b", "numbers"]), ("nan,0", ["--q nan,0", "finite"]),
-                                              ("0,inf", ["--q 0,inf"]), ("0,,1", ["--q 0,,1"])])
+    @pytest.mark.parametrize(
+        ("q", "words"),
+        [
+            ("1", ["--q has 1 values", "turn, lift"]),
+            ("1,2,3", ["--q has 3 values"]),
+            ("a,b", ["--q a,b", "numbers"]),
+            ("nan,0", ["--q nan,0", "finite"]),
+            ("0,inf", ["--q 0,inf"]),
+            ("0,,1", ["--q 0,,1"]),
+        ],
+    )
     def test_invalid_posture(self, refused, make_arm, q, words):
         refused(["loads", make_arm().path, "--q", q], *words)
 
-    @pytest.mark.parametrize(("target", "words"), [("sdff", ["unknown export format 'sdff'", "did you mean 'sdf'", "urdf, mjcf"]),
-                                                   ("URDFF", ["URDFF"])])
+    @pytest.mark.parametrize(
+        ("target", "words"),
+        [
+            ("sdff", ["unknown export format 'sdff'", "did you mean 'sdf'", "urdf, mjcf"]),
+            ("URDFF", ["URDFF"]),
+        ],
+    )
     def test_unknown_export_format(self, refused, target, words):
         refused(["export", GOLDEN / "calibration.toml", "--to", target, "-o", "new"], *words)
 
     def test_offset_in_a_format_without_offset(self, refused):
-        refused(["export", GOLDEN / "calibration.toml", "--to", "urdf", "--offset", "-o", "new"], "urdf cannot include")
+        refused(
+            ["export", GOLDEN / "calibration.toml", "--to", "urdf", "--offset", "-o", "new"],
+            "urdf cannot include",
+        )
 
     @pytest.mark.parametrize("content", [None, "", "schema = 1\n", "schema = ", "schema = 9\n"])
     def test_invalid_calibration_file(self, refused, tmp_path, content):
@@ -204,8 +307,19 @@ class TestBadOption:
             (tmp_path / "calibration.toml").write_text(content, encoding="utf-8")
         refused(["export", tmp_path / "calibration.toml", "--to", "json"], "calibration.toml")
 
-    @pytest.mark.parametrize("arguments", [["fitt"], ["run", "--nosuch"], ["replay"], ["run", "--seed", "many"], ["--nosuch"],
-                                           ["loads"], ["export", "x"], ["import", "x.csv"]])
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["fitt"],
+            ["run", "--nosuch"],
+            ["replay"],
+            ["run", "--seed", "many"],
+            ["--nosuch"],
+            ["loads"],
+            ["export", "x"],
+            ["import", "x.csv"],
+        ],
+    )
     def test_invalid_command_line(self, cli, tmp_path, arguments):
         before = tree(tmp_path)
         outcome = cli(*arguments)
@@ -222,8 +336,13 @@ class TestBadPlace:
     def test_a_folder_that_is_not_empty(self, refused, make_arm, golden, full):
         arm = make_arm().path
         log = write_log(full.parent / "log.csv")
-        for arguments in (["calibrate", arm], ["run", arm], ["fit", golden], ["replay", golden],
-                          ["import", log, "--arm", arm, *MAP]):
+        for arguments in (
+            ["calibrate", arm],
+            ["run", arm],
+            ["fit", golden],
+            ["replay", golden],
+            ["import", log, "--arm", arm, *MAP],
+        ):
             refused([*arguments, "-o", full], f"{full} exists and is not empty")
 
     def test_output_path_is_a_file(self, refused, make_arm, golden, full):
@@ -238,24 +357,52 @@ class TestBadPlace:
 
     def test_existing_plan_or_export_is_not_overwritten(self, refused, make_arm, full):
         refused(["plan", make_arm().path, "-o", full / "thesis.txt"], "thesis.txt exists")
-        refused(["export", GOLDEN / "calibration.toml", "--to", "json", "-o", full / "thesis.txt"], "thesis.txt exists")
+        refused(
+            ["export", GOLDEN / "calibration.toml", "--to", "json", "-o", full / "thesis.txt"],
+            "thesis.txt exists",
+        )
 
     def test_export_into_a_missing_folder(self, refused, tmp_path):
-        refused(["export", GOLDEN / "calibration.toml", "--to", "json", "-o", tmp_path / "nowhere" / "joints.json"],
-                "joints.json", "the folder", "nowhere does not exist; create it first")
+        refused(
+            [
+                "export",
+                GOLDEN / "calibration.toml",
+                "--to",
+                "json",
+                "-o",
+                tmp_path / "nowhere" / "joints.json",
+            ],
+            "joints.json",
+            "the folder",
+            "nowhere does not exist; create it first",
+        )
 
 
 class TestBadPlan:
-    @pytest.mark.parametrize(("damage", "words"), [
-        (lambda text: text.replace("0.5, 0.3", "2.6, 0.3"), ["segment 1 takes turn to 2.600 rad", "[-2.5, 2.5]"]),
-        (lambda text: text.replace("speed = 0.4", "speed = 4.0"), ["segment 1 moves turn at 4 rad/s, limit 2 rad/s"]),
-        (lambda text: text.replace('joint = "turn"', 'joint = "trn"'), ["unknown joint 'trn'", "did you mean 'turn'"]),
-        (lambda text: text.replace("speed =", "sped ="), ["did you mean 'speed'"]),
-        (lambda text: text[: text.index("segments")], ["segments is missing"]),
-        (lambda text: text[: len(text) // 2], ["plan.toml"]),
-        (lambda text: "", ["plan.toml"]),
-    ])
-    def test_a_plan_that_the_arm_cannot_follow(self, refused, make_arm, make_plan, tmp_path, damage, words):
+    @pytest.mark.parametrize(
+        ("damage", "words"),
+        [
+            (
+                lambda text: text.replace("0.5, 0.3", "2.6, 0.3"),
+                ["segment 1 takes turn to 2.600 rad", "[-2.5, 2.5]"],
+            ),
+            (
+                lambda text: text.replace("speed = 0.4", "speed = 4.0"),
+                ["segment 1 moves turn at 4 rad/s, limit 2 rad/s"],
+            ),
+            (
+                lambda text: text.replace('joint = "turn"', 'joint = "trn"'),
+                ["unknown joint 'trn'", "did you mean 'turn'"],
+            ),
+            (lambda text: text.replace("speed =", "sped ="), ["did you mean 'speed'"]),
+            (lambda text: text[: text.index("segments")], ["segments is missing"]),
+            (lambda text: text[: len(text) // 2], ["plan.toml"]),
+            (lambda text: "", ["plan.toml"]),
+        ],
+    )
+    def test_a_plan_that_the_arm_cannot_follow(
+        self, refused, make_arm, make_plan, tmp_path, damage, words
+    ):
         arm = make_arm()
         write_plan(make_plan(arm), tmp_path / "plan.toml")
         text = (tmp_path / "plan.toml").read_text(encoding="utf-8")
@@ -265,7 +412,10 @@ class TestBadPlan:
 
     def test_a_plan_for_another_arm(self, refused, make_arm, make_plan, tmp_path):
         write_plan(make_plan(make_arm()), tmp_path / "plan.toml")
-        refused(["run", "lab6", "--plan", tmp_path / "plan.toml", "-o", "new"], "the plan is for joints turn, lift")
+        refused(
+            ["run", "lab6", "--plan", tmp_path / "plan.toml", "-o", "new"],
+            "the plan is for joints turn, lift",
+        )
 
     def test_missing_plan_file(self, refused, make_arm):
         refused(["run", make_arm().path, "--plan", "nosuch.toml"], "nosuch.toml: no such file")
@@ -273,29 +423,56 @@ class TestBadPlan:
 
 class TestBadRun:
     @pytest.mark.parametrize("command", ["fit", "replay"])
-    @pytest.mark.parametrize(("damage", "words"), [
-        (lambda run: shutil.rmtree(run), ["no such folder"]),
-        (lambda run: (run / RECORD).unlink(), ["neither a run folder nor a campaign"]),
-        (lambda run: (run / RECORD).write_text("{"), ["run.json", "not a JSON file"]),
-        (lambda run: (run / SAMPLES).unlink(), ["samples.arrows", "no samples"]),
-        (lambda run: (run / SAMPLES).write_bytes(b""), ["samples.arrows"]),
-        (lambda run: (run / SAMPLES).write_bytes((run / SAMPLES).read_bytes()[:300]), ["samples.arrows"]),
-        (lambda run: (run / SAMPLES).write_bytes(b"garbage" * 1000), ["samples.arrows"]),
-        (lambda run: shutil.rmtree(run / ARM), ["no such file"]),
-        (lambda run: change_arm(run, "velocity = 1.5", "velocity = 1.4"), ["changed after the recording"]),
-        (lambda run: change_arm(run, "velocity = 1.5", "velocty = 1.5"), ["velocty", "did you mean 'velocity'"]),
-        (lambda run: change_column(run, "tau.hinge", None), ["tau.hinge is missing"]),
-    ])
+    @pytest.mark.parametrize(
+        ("damage", "words"),
+        [
+            (lambda run: shutil.rmtree(run), ["no such folder"]),
+            (lambda run: (run / RECORD).unlink(), ["neither a run folder nor a campaign"]),
+            (lambda run: (run / RECORD).write_text("{"), ["run.json", "not a JSON file"]),
+            (lambda run: (run / SAMPLES).unlink(), ["samples.arrows", "no samples"]),
+            (lambda run: (run / SAMPLES).write_bytes(b""), ["samples.arrows"]),
+            (
+                lambda run: (run / SAMPLES).write_bytes((run / SAMPLES).read_bytes()[:300]),
+                ["samples.arrows"],
+            ),
+            (lambda run: (run / SAMPLES).write_bytes(b"garbage" * 1000), ["samples.arrows"]),
+            (lambda run: shutil.rmtree(run / ARM), ["no such file"]),
+            (
+                lambda run: change_arm(run, "velocity = 1.5", "velocity = 1.4"),
+                ["changed after the recording"],
+            ),
+            (
+                lambda run: change_arm(run, "velocity = 1.5", "velocty = 1.5"),
+                ["velocty", "did you mean 'velocity'"],
+            ),
+            (lambda run: change_column(run, "tau.hinge", None), ["tau.hinge is missing"]),
+        ],
+    )
     def test_unreadable_run(self, refused, golden, command, damage, words):
         damage(golden)
         refused([command, golden, "-o", "new"], *words)
 
-    @pytest.mark.parametrize(("column", "change", "words"), [
-        ("q.hinge", lambda x: np.where(np.arange(len(x)) == 5000, np.nan, x), ["q of hinge is not a finite number in row 5000"]),
-        ("tau.hinge", lambda x: np.where(np.arange(len(x)) == 7, np.inf, x), ["tau of hinge is not a finite number in row 7"]),
-        ("t", lambda x: x[::-1], ["time must increase"]),
-        ("t", lambda x: np.where(np.arange(len(x)) == 100, x[98], x), ["time must increase", "after row 99"]),
-    ])
+    @pytest.mark.parametrize(
+        ("column", "change", "words"),
+        [
+            (
+                "q.hinge",
+                lambda x: np.where(np.arange(len(x)) == 5000, np.nan, x),
+                ["q of hinge is not a finite number in row 5000"],
+            ),
+            (
+                "tau.hinge",
+                lambda x: np.where(np.arange(len(x)) == 7, np.inf, x),
+                ["tau of hinge is not a finite number in row 7"],
+            ),
+            ("t", lambda x: x[::-1], ["time must increase"]),
+            (
+                "t",
+                lambda x: np.where(np.arange(len(x)) == 100, x[98], x),
+                ["time must increase", "after row 99"],
+            ),
+        ],
+    )
     def test_invalid_numbers_in_a_run(self, refused, golden, column, change, words):
         change_column(golden, column, change)
         refused(["fit", golden, "-o", "new"], *words)
@@ -309,49 +486,90 @@ class TestBadRun:
         refused(["fit", golden, tmp_path / "rest", "-o", "new"], "another arm file")
 
     def test_a_folder_without_runs_has_nothing_to_report(self, refused, full):
-        refused(["report", full], "neither a run folder nor a campaign with runs/; give a folder with run.json")
+        refused(
+            ["report", full],
+            "neither a run folder nor a campaign with runs/; give a folder with run.json",
+        )
         (full / "calibration.toml").touch()
         refused(["report", full], "it has the results of a fit: give the folder that was fitted")
 
 
-MAP = ("--column", "t=t", "--column", "q.turn=q1", "--column", "q.lift=q2", "--column", "tau.turn=x1", "--column", "tau.lift=x2")
+MAP = (
+    "--column",
+    "t=t",
+    "--column",
+    "q.turn=q1",
+    "--column",
+    "q.lift=q2",
+    "--column",
+    "tau.turn=x1",
+    "--column",
+    "tau.lift=x2",
+)
 
 
 class TestBadLog:
-    @pytest.mark.parametrize(("damage", "words"), [
-        (lambda log: log.unlink(), ["log.csv: no such file"]),
-        (lambda log: log.write_text(""), ["cannot be read as a CSV table"]),
-        (lambda log: log.write_text(log.read_text().replace("q2", "q3")), ["unknown column 'q2'", "t, q1, q3, x1, x2"]),
-        (lambda log: edit_row(log, 20, "nan,1,2,3,4"), ["time is not a finite number in row 19"]),
-        (lambda log: edit_row(log, 20, "0.19,1,,3,4"), ["q of lift is not a finite number in row 19"]),
-        (lambda log: edit_row(log, 20, "0.19,1,fault,3,4"), ["q of lift is not a finite number in row 19"]),
-        (lambda log: edit_row(log, 20, "0.1,1,2,3,4"), ["time must increase"]),
-        (lambda log: edit_row(log, 40, "7e6,1,2,3,4\n7000000.01,1,2,3,4"), ["a gap of 7e+06 s"]),
-    ])
+    @pytest.mark.parametrize(
+        ("damage", "words"),
+        [
+            (lambda log: log.unlink(), ["log.csv: no such file"]),
+            (lambda log: log.write_text(""), ["cannot be read as a CSV table"]),
+            (
+                lambda log: log.write_text(log.read_text().replace("q2", "q3")),
+                ["unknown column 'q2'", "t, q1, q3, x1, x2"],
+            ),
+            (
+                lambda log: edit_row(log, 20, "nan,1,2,3,4"),
+                ["time is not a finite number in row 19"],
+            ),
+            (
+                lambda log: edit_row(log, 20, "0.19,1,,3,4"),
+                ["q of lift is not a finite number in row 19"],
+            ),
+            (
+                lambda log: edit_row(log, 20, "0.19,1,fault,3,4"),
+                ["q of lift is not a finite number in row 19"],
+            ),
+            (lambda log: edit_row(log, 20, "0.1,1,2,3,4"), ["time must increase"]),
+            (
+                lambda log: edit_row(log, 40, "7e6,1,2,3,4\n7000000.01,1,2,3,4"),
+                ["a gap of 7e+06 s"],
+            ),
+        ],
+    )
     def test_invalid_log(self, refused, make_arm, tmp_path, damage, words):
         damage(write_log(tmp_path / "log.csv"))
-        refused(["import", tmp_path / "log.csv", "--arm", make_arm().path, *MAP, "--yes", "-o", "new"], *words)
+        refused(
+            ["import", tmp_path / "log.csv", "--arm", make_arm().path, *MAP, "--yes", "-o", "new"],
+            *words,
+        )
 
-    @pytest.mark.parametrize(("columns", "words"), [
-        (["t=t[deg]", *MAP[3::2]], ["unknown unit 'deg'"]),
-        (["t=t", "q.elbow=q1"], ["unknown joint 'elbow'", "turn, lift"]),
-        (["t=t", "q.turn=q1"], ["no column is given for tau.turn"]),
-        (["time"], ["signal.joint=column[unit]"]),
-    ])
+    @pytest.mark.parametrize(
+        ("columns", "words"),
+        [
+            (["t=t[deg]", *MAP[3::2]], ["unknown unit 'deg'"]),
+            (["t=t", "q.elbow=q1"], ["unknown joint 'elbow'", "turn, lift"]),
+            (["t=t", "q.turn=q1"], ["no column is given for tau.turn"]),
+            (["time"], ["signal.joint=column[unit]"]),
+        ],
+    )
     def test_invalid_column_map(self, refused, make_arm, tmp_path, columns, words):
         log = write_log(tmp_path / "log.csv")
         options = [part for column in columns for part in ("--column", column)]
         refused(["import", log, "--arm", make_arm().path, *options, "-o", "new"], *words)
 
     def test_an_arm_that_is_not_there(self, refused, tmp_path):
-        refused(["import", write_log(tmp_path / "log.csv"), "--arm", "lab7", *MAP], "unknown arm 'lab7'")
+        refused(
+            ["import", write_log(tmp_path / "log.csv"), "--arm", "lab7", *MAP], "unknown arm 'lab7'"
+        )
 
 
 def test_repeated_signal_ends_the_program_once():
     ending = _Ending()
     with pytest.raises(KeyboardInterrupt):
         ending(signal.SIGTERM, None)
-    ending(signal.SIGTERM, None)            # while the first is on its way to those who stop the arm
+    # while the first is on its way to those who stop the arm
+    ending(signal.SIGTERM, None)
     ending.forget()
     with pytest.raises(KeyboardInterrupt):
         ending(signal.SIGINT, None)
@@ -373,17 +591,29 @@ sys.meta_path.insert(0, Interrupts())
 main(["--help"])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "", "stribeck: stopped by the operator\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        3,
+        "",
+        "stribeck: stopped by the operator\n",
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
-@pytest.mark.parametrize(("module", "becomes"), [
-    ("stribeck.experiments.cli.app", "raise ImportError('initialization failed')"), ("stribeck.experiments.cli.app", "pass"),
-    ("stribeck.ident.arm.load_mechanism", "raise"),
-    ("stribeck.ident.arm.load_mechanism", "raise ImportError('initialization failed')")])
+@pytest.mark.parametrize(
+    ("module", "becomes"),
+    [
+        ("stribeck.experiments.cli.app", "raise ImportError('initialization failed')"),
+        ("stribeck.experiments.cli.app", "pass"),
+        ("stribeck.ident.arm.load_mechanism", "raise"),
+        ("stribeck.ident.arm.load_mechanism", "raise ImportError('initialization failed')"),
+    ],
+)
 def test_ctrl_c_during_the_import_of_a_module(tmp_path, module, becomes):
-    """C extensions may raise any error or none; Python ends as killed if an interrupt passes through `exec`."""
-    (tmp_path / "interrupted.py").write_text(f"""
+    """C extensions may raise any error or none; Python ends as killed if an
+    interrupt passes through `exec`.
+    """
+    (tmp_path / "interrupted.py").write_text(
+        f"""
 import sys
 
 class Interrupts:
@@ -397,16 +627,34 @@ class Interrupts:
 sys.meta_path.insert(0, Interrupts())
 from stribeck.experiments.cli.entry import main
 main(["loads", "lab6", "--q", "0,0,0,0,0,0"])
-""", encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "", "stribeck: stopped by the operator\n")
+""",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (
+        3,
+        "",
+        "stribeck: stopped by the operator\n",
+    )
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="has no such signal")
 @pytest.mark.parametrize(("start", "endings"), [("", 3), ("trap '' HUP; ", 2)])
 def test_nohup_ignores_the_end_of_the_terminal(start, endings):
     code = "from stribeck.experiments.cli.endings import ENDINGS; print(len(ENDINGS))"
-    done = subprocess.run(f'{start}exec "{sys.executable}" -c "{code}"', shell=True, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        f'{start}exec "{sys.executable}" -c "{code}"',
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert int(done.stdout) == endings
 
 
@@ -415,15 +663,23 @@ def test_closed_pipe_is_no_failure():
     """`head` closes its pipe early."""
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run([sys.executable, "-m", "stribeck", "loads", "lab6", "--q", "0,0,0,0,0,0"], stdout=write,
-                          stderr=subprocess.PIPE, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "stribeck", "loads", "lab6", "--q", "0,0,0,0,0,0"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=120,
+        check=False,
+    )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("again", [0.001, 0.0])
 def test_ctrl_c_in_a_finaliser_is_not_lost(again, monkeypatch):
-    """Python only prints exceptions of a finaliser and of the hook that reports them, where Ctrl-C may come again."""
+    """Python only prints exceptions of a finaliser and of the hook that reports them,
+    where Ctrl-C may come again.
+    """
+
     class Ends:
         def __del__(self):
             raise KeyboardInterrupt
@@ -444,8 +700,21 @@ class TestDone:
     def test_plan_then_run_then_fit(self, cli, make_arm, make_plan, tmp_path):
         """The steps of a calibration one by one, each from the file of the step before."""
         arm = make_arm({"simulation": {"torque_noise": 0.05, "encoder_step": 1e-5}})
-        write_plan(make_plan(arm, speeds=(0.8, 0.4, 0.2, 0.1, 0.05) * 2, way=0.2), tmp_path / "plan.toml")
-        ran = cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out", "--note", "tea", "--seed", "4")
+        write_plan(
+            make_plan(arm, speeds=(0.8, 0.4, 0.2, 0.1, 0.05) * 2, way=0.2), tmp_path / "plan.toml"
+        )
+        ran = cli(
+            "run",
+            arm.path,
+            "--plan",
+            tmp_path / "plan.toml",
+            "-o",
+            tmp_path / "out",
+            "--note",
+            "tea",
+            "--seed",
+            "4",
+        )
         assert ran.code == 0, ran.err
         (run,) = [load_run(path) for path in find_runs(tmp_path / "out")]
         assert (run.record["note"], run.record["seed"]) == ("tea", 4)
@@ -453,15 +722,23 @@ class TestDone:
         before = tree(tmp_path / "out")
         fitted = cli("fit", tmp_path / "out", "-o", tmp_path / "fit")
         assert fitted.code == 0, fitted.err
-        assert {"calibration.toml", "points.csv", "report.html", "pair.calibrated.urdf"} <= set(tree(tmp_path / "fit"))
-        assert tree(tmp_path / "out") == before                        # a run is never rewritten
+        assert {"calibration.toml", "points.csv", "report.html", "pair.calibrated.urdf"} <= set(
+            tree(tmp_path / "fit")
+        )
+        assert tree(tmp_path / "out") == before  # a run is never rewritten
 
-    def test_failed_start_leaves_the_folder_free(self, cli, make_arm, make_plan, monkeypatch, tmp_path):
+    def test_failed_start_leaves_the_folder_free(
+        self, cli, make_arm, make_plan, monkeypatch, tmp_path
+    ):
         arm = make_arm()
         write_plan(make_plan(arm), tmp_path / "plan.toml")
         command = ("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out")
         with monkeypatch.context() as patch:
-            patch.setattr(SimulatedArm, "enable", lambda _: (_ for _ in ()).throw(DriverError("the drive of turn has a fault")))
+            patch.setattr(
+                SimulatedArm,
+                "enable",
+                lambda _: (_ for _ in ()).throw(DriverError("the drive of turn has a fault")),
+            )
             failed = cli(*command)
         assert failed.code == 3
         (empty,) = (tmp_path / "out" / "runs").iterdir()
@@ -484,13 +761,22 @@ class TestDone:
         arm = make_arm()
         made = make_plan(arm, speeds=(0.8,))
         write_plan(replace(made, robot_time=7200.0), tmp_path / "plan.toml")
-        done = json.loads(cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out", "--json").out)
+        done = json.loads(
+            cli(
+                "run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out", "--json"
+            ).out
+        )
         assert done["robot_time_s"] == pytest.approx(made.robot_time, abs=1e-3)
 
     def test_plan_and_loads_write_nothing(self, cli, make_arm, tmp_path):
         arm = make_arm().path
         before = tree(tmp_path)
-        for arguments in (["plan", arm], ["loads", arm], ["loads", arm, "--q", "0.1,0.2"], ["loads", "five-axis-tree"]):
+        for arguments in (
+            ["plan", arm],
+            ["loads", arm],
+            ["loads", arm, "--q", "0.1,0.2"],
+            ["loads", "five-axis-tree"],
+        ):
             assert cli(*arguments).code == 0
         assert tree(tmp_path) == before
 
@@ -511,7 +797,9 @@ class TestDone:
         assert "export" in outcome.out
 
     @pytest.mark.parametrize("name", ["out[red]", "[bold]out"])
-    def test_names_with_brackets_are_printed_as_they_are(self, cli, make_arm, make_plan, golden, tmp_path, name):
+    def test_names_with_brackets_are_printed_as_they_are(
+        self, cli, make_arm, make_plan, golden, tmp_path, name
+    ):
         """Users can copy a printed path to the next command."""
         arm = make_arm()
         write_plan(make_plan(arm), tmp_path / "plan.toml")
@@ -529,8 +817,11 @@ class TestUnknownDriver:
     def test_unknown_driver_kind_is_refused(self, refused, make_arm, command, options):
         if command != "calibrate" or not options:
             arm = make_arm({"driver": {"kind": "canopn"}})
-            refused([command, arm.path, *options], f"{arm.path.name}: driver.kind: unknown driver kind 'canopn'",
-                    "did you mean 'canopen'?")
+            refused(
+                [command, arm.path, *options],
+                f"{arm.path.name}: driver.kind: unknown driver kind 'canopn'",
+                "did you mean 'canopen'?",
+            )
 
     def test_plug_in_that_cannot_be_loaded_allows_plans(self, cli, make_arm, monkeypatch):
         entry = EntryPoint("bench", "no.such.module:connect", "stribeck.drivers")
@@ -541,8 +832,12 @@ class TestUnknownDriver:
 
 
 class TestStopped:
-    def test_exceeded_limit_ends_with_code_three_and_names_the_data(self, cli, make_arm, make_plan, tmp_path):
-        arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
+    def test_exceeded_limit_ends_with_code_three_and_names_the_data(
+        self, cli, make_arm, make_plan, tmp_path
+    ):
+        arm = make_arm(
+            {"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}}
+        )
         write_plan(make_plan(arm, speeds=(0.4,) * 6), tmp_path / "plan.toml")
         outcome = cli("run", arm.path, "--plan", tmp_path / "plan.toml", "-o", tmp_path / "out")
         assert outcome.code == 3
@@ -575,7 +870,6 @@ class TestStopped:
         assert asked
         assert (tmp_path / "out").exists() == answer
 
-
     def test_disk_failure_during_a_stop_keeps_the_reason_of_the_stop(self, capsys):
         def fails():
             try:
@@ -586,8 +880,10 @@ class TestStopped:
         with pytest.raises(RecordingFailed) as caught:
             fails()
         assert _explain(caught.value) == 3
-        assert capsys.readouterr().err.splitlines() == ["stribeck: events.jsonl: No space left on device",
-                                                        "stribeck: before that, turn has not replied for 53 ms"]
+        assert capsys.readouterr().err.splitlines() == [
+            "stribeck: events.jsonl: No space left on device",
+            "stribeck: before that, turn has not replied for 53 ms",
+        ]
 
 
 class TestHelp:
@@ -600,16 +896,23 @@ from stribeck.experiments.cli.app import run
 assert run(["--help"]) == 0
 print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
 """
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
         assert done.stdout.strip().splitlines()[-1] == "LOADED"
         for command in COMMANDS:
             assert command in done.stdout
 
     def test_help_is_fast(self):
-        """Processor time of the fastest of five runs, so that other programs do not affect the result."""
+        """Processor time of the fastest of five runs, so that other programs
+        do not affect the result.
+        """
+
         def seconds():
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([sys.executable, "-m", "stribeck", "--help"], capture_output=True, check=True)
+            subprocess.run(
+                [sys.executable, "-m", "stribeck", "--help"], capture_output=True, check=True
+            )
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -622,9 +925,14 @@ print("LOADED", *sorted({HEAVY!r} & sys.modules.keys()))
         assert outcome.code == 0
         assert "Usage" in outcome.out
 
-    @pytest.mark.parametrize(("command", "names"), [
-        ("export", (*DESCRIPTIONS, *NUMBERS, *RUN_EXPORTS)), ("run", (*METHODS, *EXPERIMENTS)),
-        ("fit", ("auto", *DIFFERENCES, *ORDER[:-1]))])
+    @pytest.mark.parametrize(
+        ("command", "names"),
+        [
+            ("export", (*DESCRIPTIONS, *NUMBERS, *RUN_EXPORTS)),
+            ("run", (*METHODS, *EXPERIMENTS)),
+            ("fit", ("auto", *DIFFERENCES, *ORDER[:-1])),
+        ],
+    )
     def test_help_names_all_choices(self, cli, command, names):
         """Help texts are written by hand, because help must not load the tables."""
         said = re.sub(r"[\s│]+", "", cli(command, "--help").out)
@@ -690,7 +998,9 @@ def change_column(run, name, change):
     if change is None:
         table = table.remove_column(place)
     else:
-        table = table.set_column(place, table.schema.field(name), pa.array(change(table[name].to_numpy())))
+        table = table.set_column(
+            place, table.schema.field(name), pa.array(change(table[name].to_numpy()))
+        )
     with pa.ipc.new_stream(str(run / SAMPLES), table.schema) as writer:
         writer.write_table(table)
 
@@ -702,4 +1012,9 @@ def make_rest_run(arm, folder):
     with RunWriter(folder, arm, load_mechanism(arm), "a test", 100.0) as writer:
         for k in range(300):
             t, zero = k / 100.0, np.zeros(2)
-            writer.sample(JointSample(t, zero, zero, zero, np.full(2, t), None, np.zeros(2, dtype=np.int64)), zero, zero, 0)
+            writer.sample(
+                JointSample(t, zero, zero, zero, np.full(2, t), None, np.zeros(2, dtype=np.int64)),
+                zero,
+                zero,
+                0,
+            )

@@ -1,4 +1,6 @@
-"""Detail of commands: result and attention lines by default, all notes with -v, only paths of files with -q."""
+"""Detail of commands: result and attention lines by default, all notes with -v,
+only paths of files with -q.
+"""
 
 import pytest
 
@@ -15,7 +17,11 @@ def test_notes_appear_only_with_verbose(cli, tmp_path):
         assert label in more
         assert label not in usual
     assert "identified" in usual
-    assert quiet.splitlines() == [line for line in quiet.splitlines() if line.startswith("wrote")] != []
+    assert (
+        quiet.splitlines()
+        == [line for line in quiet.splitlines() if line.startswith("wrote")]
+        != []
+    )
 
 
 def test_verbose_and_quiet_together_are_refused(cli, tmp_path):

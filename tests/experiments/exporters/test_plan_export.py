@@ -1,4 +1,6 @@
-"""Export of plans: an exported plan, played by another controller and imported again, gives the arm's friction."""
+"""Export of plans: an exported plan, played by another controller and imported again,
+gives the arm's friction.
+"""
 
 import csv
 import json
@@ -26,7 +28,12 @@ SMALL = ConstantSpeed(postures=2, speeds=3)
 
 @pytest.fixture
 def arm(make_arm):
-    return make_arm({"joints": {"turn": QUICK, "lift": QUICK}, "simulation": {"torque_noise": 0.2, "encoder_step": 1e-5}})
+    return make_arm(
+        {
+            "joints": {"turn": QUICK, "lift": QUICK},
+            "simulation": {"torque_noise": 0.2, "encoder_step": 1e-5},
+        }
+    )
 
 
 def read_csv(path):
@@ -36,10 +43,17 @@ def read_csv(path):
 
 
 def spline(path):
-    """Read a joint trajectory like its controller in ROS 2: cubics through positions and velocities."""
+    """Read a joint trajectory like its controller in ROS 2: cubics through
+    positions and velocities.
+    """
     message = json.loads(path.read_text(encoding="utf-8"))
-    t = [point["time_from_start"]["sec"] + 1e-9 * point["time_from_start"]["nanosec"] for point in message["points"]]
-    q, dq = (np.array([point[key] for point in message["points"]]) for key in ("positions", "velocities"))
+    t = [
+        point["time_from_start"]["sec"] + 1e-9 * point["time_from_start"]["nanosec"]
+        for point in message["points"]
+    ]
+    q, dq = (
+        np.array([point[key] for point in message["points"]]) for key in ("positions", "velocities")
+    )
     return message, CubicHermiteSpline(t, q, dq), np.array(t)
 
 
@@ -60,7 +74,9 @@ class TestFiles:
         t, segment, q, dq = values[:, 0], values[:, 1], values[:, 2:4], values[:, 4:]
         np.testing.assert_allclose(np.diff(t), 1.0 / arm.driver.rate, atol=1.1e-6)
         assert plan.robot_time <= t[-1] < plan.robot_time + 1.5 / arm.driver.rate
-        assert list(dict.fromkeys(segment.astype(int).tolist())) == [one.id for one in plan.segments]
+        assert list(dict.fromkeys(segment.astype(int).tolist())) == [
+            one.id for one in plan.segments
+        ]
         np.testing.assert_allclose(q[0], plan.start, atol=1e-9)
         np.testing.assert_allclose(q[-1], plan.segments[-1].target, atol=1e-8)
         ramps = ACCELERATION_SHARE * arm.limits(load_mechanism(arm)).acceleration
@@ -81,7 +97,13 @@ class TestFiles:
         plan, folder = exported
         message, motion, t = spline(folder / "plan.json")
         assert message["joint_names"] == ["turn", "lift"]
-        assert set(message["points"][0]) == {"positions", "velocities", "accelerations", "effort", "time_from_start"}
+        assert set(message["points"][0]) == {
+            "positions",
+            "velocities",
+            "accelerations",
+            "effort",
+            "time_from_start",
+        }
         assert (np.diff(t) > 0.0).all()
         assert t[-1] == pytest.approx(plan.robot_time, abs=1e-6)
         assert len(t) <= 4 * len(plan.segments) + 1
@@ -90,15 +112,26 @@ class TestFiles:
         np.testing.assert_allclose(motion(values[inside, 0]), values[inside, 2:4], atol=2e-6)
         np.testing.assert_allclose(motion(values[inside, 0], 1), values[inside, 4:], atol=2e-5)
         limits = arm.limits(load_mechanism(arm))
-        assert motion_profile(np.array(plan.start), plan.segments[0], plan.names, limits).duration <= t[-1]
+        assert (
+            motion_profile(np.array(plan.start), plan.segments[0], plan.names, limits).duration
+            <= t[-1]
+        )
 
 
 class TestCommand:
     def test_a_note_says_which_limits_were_checked(self, cli, make_arm):
-        bare, boxed = make_arm({"workspace": None}), make_arm({"workspace": {"box": [[-1.0, 1.0]] * 3}})
-        said = [" ".join(cli("plan", arm.path, "-o", name).out.split())
-                for arm, name in ((bare, "bare.csv"), (boxed, "boxed.json"), (boxed, "plan.toml"))]
-        assert "note checked against the limits and nothing else, as neither a box nor geometry is stated" in said[0]
+        bare, boxed = (
+            make_arm({"workspace": None}),
+            make_arm({"workspace": {"box": [[-1.0, 1.0]] * 3}}),
+        )
+        said = [
+            " ".join(cli("plan", arm.path, "-o", name).out.split())
+            for arm, name in ((bare, "bare.csv"), (boxed, "boxed.json"), (boxed, "plan.toml"))
+        ]
+        assert (
+            "note checked against the limits and nothing else, as neither a box nor geometry is "
+            "stated" in said[0]
+        )
         assert "note checked against the limits and the workspace box -1 … 1" in said[1]
         assert "checked against" not in said[2]
 
@@ -108,7 +141,9 @@ class TestCommand:
         outcome = cli("plan", arm.path, "--joints", "turn", "-o", out)
         assert outcome.code == 0, outcome.err
         text = out.read_text(encoding="utf-8")
-        assert text.startswith({".csv": "t,segment,", ".json": '{"header"', ".toml": "schema"}[suffix.lower()])
+        assert text.startswith(
+            {".csv": "t,segment,", ".json": '{"header"', ".toml": "schema"}[suffix.lower()]
+        )
 
     def test_another_suffix_is_refused_before_planning(self, cli, arm, tmp_path):
         outcome = cli("plan", arm.path, "-o", tmp_path / "plan.yaml")
@@ -119,7 +154,9 @@ class TestCommand:
 
 
 def play(arm_path: Path, trajectory: Path, log: Path) -> None:
-    """Play a trajectory with another controller, whose log has milliseconds, degrees and amperes."""
+    """Play a trajectory with another controller, whose log has
+    milliseconds, degrees and amperes.
+    """
     arm = SimulatedArm(load_arm(arm_path), seed=9)
     if trajectory.suffix == ".csv":
         _, values = read_csv(trajectory)
@@ -139,25 +176,49 @@ def play(arm_path: Path, trajectory: Path, log: Path) -> None:
 
 
 @pytest.mark.parametrize(("suffix", "method"), [(".csv", "whole-arm"), (".json", "single")])
-def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path, suffix, method, monkeypatch):
+def test_a_log_of_another_controller_gives_the_arms_friction(
+    cli, arm, tmp_path, suffix, method, monkeypatch
+):
     make, options = METHODS[method][0], ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
     monkeypatch.setitem(METHODS, method, (make, options))
     assert cli("plan", arm.path, "--method", method, "-o", tmp_path / f"plan{suffix}").code == 0
     play(arm.path, tmp_path / f"plan{suffix}", tmp_path / "log.csv")
-    columns = ["t=time_ms[ms]", "q.turn=a1[deg]", "q.lift=a2[deg]", "tau.turn=i1[0.25 N·m/A]", "tau.lift=i2[0.25 N·m/A]"]
-    imported = cli("import", tmp_path / "log.csv", "--arm", arm.path, "--yes", "-o", tmp_path / "campaign",
-                   *(part for column in columns for part in ("--column", column)))
+    columns = [
+        "t=time_ms[ms]",
+        "q.turn=a1[deg]",
+        "q.lift=a2[deg]",
+        "tau.turn=i1[0.25 N·m/A]",
+        "tau.lift=i2[0.25 N·m/A]",
+    ]
+    imported = cli(
+        "import",
+        tmp_path / "log.csv",
+        "--arm",
+        arm.path,
+        "--yes",
+        "-o",
+        tmp_path / "campaign",
+        *(part for column in columns for part in ("--column", column)),
+    )
     assert imported.code == 0, imported.err
     fitted = cli("fit", tmp_path / "campaign", "-o", tmp_path / "fit")
     assert fitted.code == 0, fitted.err
     joints = Calibration.load(tmp_path / "fit").joints
-    truth = {"turn": {"coulomb": 3.0, "static": 4.5, "stribeck_velocity": 0.08, "viscous": 2.0},
-             "lift": {"coulomb": 2.0, "viscous": 1.5}}
-    off = {}                    # in half widths: by chance, one 95 % interval may miss slightly, or two if correlated
+    truth = {
+        "turn": {"coulomb": 3.0, "static": 4.5, "stribeck_velocity": 0.08, "viscous": 2.0},
+        "lift": {"coulomb": 2.0, "viscous": 1.5},
+    }
+    # in half widths: by chance, one 95 % interval may miss slightly, or two if correlated
+    off = {}
     for name, values in truth.items():
-        assert {key for key, entry in joints[name].parameters.items() if entry.verdict == "identified"} == set(values)
-        off |= {(name, key): (joints[name].parameters[key].value - value) / joints[name].parameters[key].half_width
-                for key, value in values.items()}
+        assert {
+            key for key, entry in joints[name].parameters.items() if entry.verdict == "identified"
+        } == set(values)
+        off |= {
+            (name, key): (joints[name].parameters[key].value - value)
+            / joints[name].parameters[key].half_width
+            for key, value in values.items()
+        }
     assert max(map(abs, off.values())) < 1.5, off
     assert sum(abs(miss) > 1.0 for miss in off.values()) <= 2, off
 

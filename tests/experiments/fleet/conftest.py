@@ -20,14 +20,23 @@ RUN = DATA / "golden" / "runs" / "constant-speed"
 def add_run(folder: Path, serial: str, seed: int, record: dict[str, Any] | None = None) -> Path:
     """Copy the golden run with a serial number and noise of its own."""
     shutil.copytree(RUN, folder)
-    table = json.loads((RUN / "run.json").read_text(encoding="utf-8")) | {"serial": serial} | (record or {})
+    table = (
+        json.loads((RUN / "run.json").read_text(encoding="utf-8"))
+        | {"serial": serial}
+        | (record or {})
+    )
     (folder / "run.json").write_text(json.dumps(table), encoding="utf-8")
     with pa.ipc.open_stream(RUN / "samples.arrows") as reader:
         samples = reader.read_all()
     place = samples.column_names.index("tau.hinge")
-    tau = samples["tau.hinge"].to_numpy() + np.random.default_rng(seed).normal(0.0, 0.02, len(samples))
+    tau = samples["tau.hinge"].to_numpy() + np.random.default_rng(seed).normal(
+        0.0, 0.02, len(samples)
+    )
     samples = samples.set_column(place, samples.schema.field(place), pa.array(tau))
-    with pa.OSFile(str(folder / "samples.arrows"), "wb") as file, pa.ipc.new_stream(file, samples.schema) as writer:
+    with (
+        pa.OSFile(str(folder / "samples.arrows"), "wb") as file,
+        pa.ipc.new_stream(file, samples.schema) as writer,
+    ):
         writer.write_table(samples, max_chunksize=1000)
     return folder
 
@@ -53,4 +62,6 @@ def workers() -> Iterator[Any]:
 @pytest.fixture
 def with_workers(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let commands use workers that run already, since a start takes seconds."""
-    monkeypatch.setattr("stribeck.experiments.fleet.dask_workers.local_workers", lambda *_: nullcontext(workers))
+    monkeypatch.setattr(
+        "stribeck.experiments.fleet.dask_workers.local_workers", lambda *_: nullcontext(workers)
+    )

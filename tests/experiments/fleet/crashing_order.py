@@ -12,7 +12,9 @@ from stribeck.experiments.fleet.outcomes import Outcome, Task
 
 @dataclass(frozen=True)
 class Crashing:
-    """The fit, but recordings of a name end their worker, as a crash of a library does; before imports, which take seconds."""
+    """The fit, but recordings of a name end their worker, as a crash of a library does; before
+    imports, which take seconds.
+    """
 
     name: str = "crashing"
     described: ClassVar[dict[str, str]] = {}
@@ -29,7 +31,9 @@ class Crashing:
 
 @dataclass(frozen=True)
 class Waiting(Crashing):
-    """The fit, but the first attempt notes the process and waits, so that the test can kill it in the middle of a run."""
+    """The fit, but the first attempt notes the process and waits, so that the test can kill
+    it in the middle of a run.
+    """
 
     note: str = ""
 

@@ -59,7 +59,8 @@ def test_a_run_that_ends_every_worker_is_named_and_the_others_are_done(workers, 
     assert len(result.of_state(WRITTEN)) == 2
     assert "every worker" in (tmp_path / "out" / "_failed.csv").read_text(encoding="utf-8")
     assert not (tmp_path / "out" / "_parts").exists()
-    again = worked(workers, tmp_path / "arms", tmp_path / "out", Crashing("nothing"))     # its cause is gone
+    # its cause is gone
+    again = worked(workers, tmp_path / "arms", tmp_path / "out", Crashing("nothing"))
     assert [len(again.of_state(state)) for state in (WRITTEN, KEPT, FAILED)] == [1, 2, 0]
     assert not (tmp_path / "out" / "_failed.csv").exists()
 
@@ -76,17 +77,23 @@ def test_runs_and_results_in_object_storage(tmp_path):
     local, root = add_run(tmp_path / "S1", "S1", 1), f"/{uuid4().hex}"
     memory = fsspec.filesystem("memory")
     memory.put(f"{local}/", f"{root}/arms/S1/", recursive=True)
-    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
+    ) as client:
         result = worked(client, f"memory:/{root}/arms", f"memory:/{root}/fits")
         assert [one.state for one in result.outcomes] == [WRITTEN]
         assert result.outcomes[0].file.startswith("arm=S1/")
         ((source, calibration),) = read_calibrations(Place.of(f"memory:/{root}/fits")).items()
         assert source == f"memory://{root}/arms/S1"
         assert calibration.runs[0]["path"] == "S1"
-        assert [one.state for one in worked(client, f"memory:/{root}/arms", f"memory:/{root}/fits").outcomes] == [KEPT]
+        assert [
+            one.state
+            for one in worked(client, f"memory:/{root}/arms", f"memory:/{root}/fits").outcomes
+        ] == [KEPT]
         memory.pipe_file(f"{root}/arms/S1/samples.arrows", b"text")
         (failed,) = worked(client, f"memory:/{root}/arms", f"memory:/{root}/fits").outcomes
-    assert failed.reason.startswith(f"memory:/{root}/arms/S1/samples.arrows: cannot be read")     # not the temporary copy
+    # not the temporary copy
+    assert failed.reason.startswith(f"memory:/{root}/arms/S1/samples.arrows: cannot be read")
     assert len(read_calibrations(Place.of(f"memory:/{root}/fits"))) == 1
 
 
@@ -119,12 +126,19 @@ def test_a_torn_file_is_no_result(tmp_path):
 def test_a_run_below_a_folder_of_runs_belongs_to_its_campaign(arms):
     shown = {one.shown for one in find_recordings([str(arms)])}
     assert shown == {f"{arms}/{name}" for name in ("S1/monday", "S1/friday", "S2", "S3")}
-    assert [one.shown for one in find_recordings([str(arms / "S2" / "runs")])] == [f"{arms}/S2/runs/first"]
+    assert [one.shown for one in find_recordings([str(arms / "S2" / "runs")])] == [
+        f"{arms}/S2/runs/first"
+    ]
     assert len(find_recordings([str(arms), str(arms / "S1")])) == 4
 
 
-@pytest.mark.parametrize(("path", "words"), [
-    ("nothing://here", "this file system cannot be opened: Protocol not known"), ("empty", "no run in this folder or below it")])
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("nothing://here", "this file system cannot be opened: Protocol not known"),
+        ("empty", "no run in this folder or below it"),
+    ],
+)
 def test_folders_that_cannot_be_used(tmp_path, monkeypatch, path, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
@@ -134,13 +148,20 @@ def test_folders_that_cannot_be_used(tmp_path, monkeypatch, path, words):
 
 def test_a_folder_with_something_else_is_not_written_to(tmp_path):
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(InputError, match=r"exists and is no result of stribeck fleet; give a result of stribeck fleet fit"):
+    with pytest.raises(
+        InputError,
+        match=r"exists and is no result of stribeck fleet; give a result of stribeck fleet fit",
+    ):
         Dataset.create(Place.of(tmp_path), FITS)
-    with pytest.raises(InputError, match=r"notes.txt: a file, but the results of stribeck fleet fit are a folder"):
+    with pytest.raises(
+        InputError, match=r"notes.txt: a file, but the results of stribeck fleet fit are a folder"
+    ):
         Dataset.create(Place.of(tmp_path / "notes.txt"), FITS)
 
 
-@pytest.mark.parametrize("head", ["[]", '{"kind": "fleet fit"}', '{"schema": "1", "kind": "fleet fit"}', "{"])
+@pytest.mark.parametrize(
+    "head", ["[]", '{"kind": "fleet fit"}', '{"schema": "1", "kind": "fleet fit"}', "{"]
+)
 def test_a_damaged_head_is_no_dataset(tmp_path, head):
     (tmp_path / "_fleet.json").write_text(head, encoding="utf-8")
     with pytest.raises(InputError, match="exists and is no result of stribeck fleet"):
@@ -151,5 +172,9 @@ def test_a_damaged_file_is_named(tmp_path):
     dataset = Dataset.create(Place.of(tmp_path), FITS)
     (tmp_path / "arm=S1").mkdir()
     (tmp_path / "arm=S1" / "0a-0b-0c.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match=r"arm=S1/0a-0b-0c.parquet: not a readable Parquet file of this dataset: .*; delete it"):
+    with pytest.raises(
+        InputError,
+        match=r"arm=S1/0a-0b-0c.parquet: not a readable Parquet file of this dataset: .*; delete "
+        r"it",
+    ):
         dataset.read(("joint",))

@@ -19,9 +19,11 @@ def arm(make_arm):
 @pytest.fixture
 def bring(arm, tmp_path):
     """Import a log with the given columns and guesses for the others, and load the run."""
+
     def run(path, given=(), **options):
         table, mechanism = open_log(path), load_mechanism(arm)
         columns = guess_columns(table, parse_columns(list(given), NAMES), arm, mechanism)
         check_complete(columns, NAMES)
         return load_run(import_log(table, arm, columns, tmp_path / "campaign", **options), SIGNALS)
+
     return run

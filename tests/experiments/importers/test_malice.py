@@ -46,7 +46,9 @@ class TestMalice:
         assert peak < 50e6
 
     def npz(self, path, header, content=b"", packed=True):
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED) as archive:
+        with zipfile.ZipFile(
+            path, "w", zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+        ) as archive:
             text = header.encode().ljust(118) + b"\n"
             with archive.open("t.npy", "w") as file:
                 file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text)
@@ -54,13 +56,16 @@ class TestMalice:
                     file.write(bytes(1 << 20))
         return path
 
-    @pytest.mark.parametrize(("header", "mega"), [
-        ("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }", 0),
-        ("{'descr': '<f8', 'fortran_order': False, 'shape': (13107200,), }", 100),
-        ("{'descr': '<f8', 'fortran_order': False, 'shape': (-5,), }", 1),
-        ("{'descr': '|O', 'fortran_order': False, 'shape': (5,), }", 1),
-        ("{'descr': '<f8', 'shape': __import__('os').system('false'), }", 0),
-    ])
+    @pytest.mark.parametrize(
+        ("header", "mega"),
+        [
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }", 0),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (13107200,), }", 100),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (-5,), }", 1),
+            ("{'descr': '|O', 'fortran_order': False, 'shape': (5,), }", 1),
+            ("{'descr': '<f8', 'shape': __import__('os').system('false'), }", 0),
+        ],
+    )
     def test_npz(self, bring, tmp_path, header, mega):
         path = self.npz(tmp_path / "log.npz", header, mega)
         assert path.stat().st_size < 2_000_000
@@ -82,14 +87,28 @@ class TestMalice:
         """An array with an invalid number type."""
         savemat(tmp_path / "log.mat", {"t": np.arange(9.0)})
         whole = (tmp_path / "log.mat").read_bytes()
-        (tmp_path / "log.mat").write_bytes(whole.replace(struct.pack("<II", 9, 72), struct.pack("<II", 0, 72)))
+        (tmp_path / "log.mat").write_bytes(
+            whole.replace(struct.pack("<II", 9, 72), struct.pack("<II", 0, 72))
+        )
         with pytest.raises(InputError, match="the file is damaged and would crash the reader"):
             open_log(tmp_path / "log.mat")
 
     @pytest.mark.parametrize("packed", [False, True])
-    @pytest.mark.parametrize(("old", "new", "words"), [
-        (struct.pack("<2i", 9, 1), struct.pack("<2i", 9, 1 << 28), "a matrix claims 9 x 268435456 elements in"),
-        (struct.pack("<II", 9, 72), struct.pack("<II", 9, 1 << 30), "a part is longer than its data element")])
+    @pytest.mark.parametrize(
+        ("old", "new", "words"),
+        [
+            (
+                struct.pack("<2i", 9, 1),
+                struct.pack("<2i", 9, 1 << 28),
+                "a matrix claims 9 x 268435456 elements in",
+            ),
+            (
+                struct.pack("<II", 9, 72),
+                struct.pack("<II", 9, 1 << 30),
+                "a part is longer than its data element",
+            ),
+        ],
+    )
     def test_mat_that_claims_more_than_it_has(self, tmp_path, packed, old, new, words):
         """SciPy would allocate the claimed memory first."""
         savemat(tmp_path / "log.mat", {"t": np.arange(9.0)[:, None]})
@@ -114,25 +133,38 @@ class TestMalice:
             whole.commit()
         writer = sqlite3.connect(file)
         writer.execute(f"PRAGMA journal_mode = {mode}")
-        writer.execute("PRAGMA cache_size = 1")             # write immediately
+        writer.execute("PRAGMA cache_size = 1")  # write immediately
         writer.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows[250:])
         if mode == "WAL":
             writer.commit()
         left = tmp_path / "left"
-        shutil.copytree(folder, left)                       # state after the recorder was killed
+        shutil.copytree(folder, left)  # state after the recorder was killed
         writer.close()
         before = {path.name: path.read_bytes() for path in left.iterdir()}
         run = bring(left)
         np.testing.assert_array_equal(run.signals["q"], Q if mode == "WAL" else Q[:250])
         assert {path.name: path.read_bytes() for path in left.iterdir()} == before
         beside = f"{file.name}-{'wal' if mode == 'WAL' else 'journal'}"
-        assert f"{file.name} was not closed by its recorder; messages in {beside} were read, too" in \
-            run.record["import"]["notes"]
+        assert (
+            f"{file.name} was not closed by its recorder; messages in {beside} were read, too"
+            in run.record["import"]["notes"]
+        )
 
-    @pytest.mark.parametrize(("name", "words"), [
-        ("bag/log_0.db3.zstd", r"log_0.db3.zstd: the file is compressed; unpack it with zstd -d and import log_0.db3"),
-        ("log.csv.gz", "unpack it with gunzip -k and import log.csv"), ("notes.zip", "unknown kind of log '.zip'")])
-    def test_compressed_files_are_refused_with_the_command_to_decompress_them(self, tmp_path, name, words):
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            (
+                "bag/log_0.db3.zstd",
+                r"log_0.db3.zstd: the file is compressed; unpack it with zstd -d and import "
+                r"log_0.db3",
+            ),
+            ("log.csv.gz", "unpack it with gunzip -k and import log.csv"),
+            ("notes.zip", "unknown kind of log '.zip'"),
+        ],
+    )
+    def test_compressed_files_are_refused_with_the_command_to_decompress_them(
+        self, tmp_path, name, words
+    ):
         (tmp_path / "bag").mkdir()
         (tmp_path / name).write_bytes(b"\x28\xb5\x2f\xfd")
         with pytest.raises(InputError, match=words):
@@ -140,10 +172,14 @@ class TestMalice:
 
     def test_sqlite_with_an_invalid_schema(self, tmp_path):
         with sqlite3.connect(tmp_path / "log.db3") as bag:
-            bag.execute("CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)")
+            bag.execute(
+                "CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)"
+            )
         bag.close()
         whole = (tmp_path / "log.db3").read_bytes()
-        (tmp_path / "log.db3").write_bytes(whole.replace(b"CREATE TABLE topics(id", b"CREATE \xff\xfe\xff TABLE(id"))
+        (tmp_path / "log.db3").write_bytes(
+            whole.replace(b"CREATE TABLE topics(id", b"CREATE \xff\xfe\xff TABLE(id")
+        )
         with pytest.raises(InputError, match="cannot be read as a ROS 2 bag"):
             open_log(tmp_path / "log.db3")
 
@@ -161,12 +197,24 @@ class TestMalice:
         with pytest.raises(InputError, match="a chunk exceeds"):
             open_log(tmp_path / "log.mcap")
 
-    @pytest.mark.parametrize("view", ["CREATE VIEW messages AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
-                                      "SELECT x AS id, 1 AS topic_id, x AS timestamp, x'00' AS data FROM n", None])
+    @pytest.mark.parametrize(
+        "view",
+        [
+            "CREATE VIEW messages AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM "
+            "n) "
+            "SELECT x AS id, 1 AS topic_id, x AS timestamp, x'00' AS data FROM n",
+            None,
+        ],
+    )
     def test_sqlite_with_an_endless_view(self, tmp_path, view):
         with sqlite3.connect(tmp_path / "log.db3") as bag:
-            bag.execute("CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)")
-            bag.execute("INSERT INTO topics VALUES (1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr')")
+            bag.execute(
+                "CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)"
+            )
+            bag.execute(
+                "INSERT INTO topics VALUES (1, '/joint_states', 'sensor_msgs/msg/JointState', "
+                "'cdr')"
+            )
             if view:
                 bag.execute(view)
         bag.close()
@@ -175,7 +223,9 @@ class TestMalice:
 
     def test_parquet_that_claims_many_rows(self, tmp_path):
         """Compression stores millions of equal values in a tiny file."""
-        pq.write_table(pa.table({"t": np.zeros(3_000_000), "q": np.zeros(3_000_000)}), tmp_path / "log.parquet")
+        pq.write_table(
+            pa.table({"t": np.zeros(3_000_000), "q": np.zeros(3_000_000)}), tmp_path / "log.parquet"
+        )
         assert (tmp_path / "log.parquet").stat().st_size < 100_000
         with pytest.raises(InputError, match="3000000 rows of 2 columns exceed"):
             open_log(tmp_path / "log.parquet").read(["t", "q"])
@@ -189,7 +239,9 @@ class TestMalice:
 class TestPaths:
     """Paths in files must stay within the folder of the file."""
 
-    @pytest.mark.parametrize("model", ["../secret.urdf", "/etc/passwd", "sub/../../secret.urdf", "link.urdf", "a\0b"])
+    @pytest.mark.parametrize(
+        "model", ["../secret.urdf", "/etc/passwd", "sub/../../secret.urdf", "link.urdf", "a\0b"]
+    )
     def test_a_model_outside_the_folder_is_refused(self, make_arm, tmp_path, model):
         from stribeck.ident.arm.arm_file import load_arm
 
@@ -214,9 +266,13 @@ class TestPaths:
         body = '<body><joint name="a"/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/></body>'
         (tmp_path / "model").mkdir()
         (tmp_path / "secret.xml").write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
-        (tmp_path / "model" / "inner.xml").write_text('<mujoco><include file="../secret.xml"/></mujoco>')
+        (tmp_path / "model" / "inner.xml").write_text(
+            '<mujoco><include file="../secret.xml"/></mujoco>'
+        )
         for file in ("../secret.xml", str(tmp_path / "secret.xml"), "inner.xml"):
-            (tmp_path / "model" / "arm.xml").write_text(f"<mujoco><include file='{file}'/></mujoco>")
+            (tmp_path / "model" / "arm.xml").write_text(
+                f"<mujoco><include file='{file}'/></mujoco>"
+            )
             with pytest.raises(InputError, match="outside its folder"):
                 load_mechanism(tmp_path / "model" / "arm.xml")
 
@@ -236,6 +292,8 @@ class TestPaths:
         (tmp_path / "in").mkdir()
         (tmp_path / "secret.urdf").write_bytes((GOLDEN / "pendulum.urdf").read_bytes())
         text = (GOLDEN / "calibration.toml").read_text()
-        (tmp_path / "in" / "calibration.toml").write_text(text.replace('"pendulum.urdf"', '"../secret.urdf"'))
+        (tmp_path / "in" / "calibration.toml").write_text(
+            text.replace('"pendulum.urdf"', '"../secret.urdf"')
+        )
         with pytest.raises(InputError):
             _ = Calibration.load(tmp_path / "in" / "calibration.toml").mechanism

@@ -20,7 +20,9 @@ GOLDEN = DATA / "golden"
 
 @pytest.fixture(scope="module")
 def general():
-    """Time, positions and torques of a minute of general motion of the pair, with known friction."""
+    """Time, positions and torques of a minute of general motion of the
+    pair, with known friction.
+    """
     from stribeck.ident.arm.arm_file import load_arm
 
     arm = load_arm(TEST_ARMS / "pair.toml")
@@ -29,20 +31,36 @@ def general():
     q = 1.1 * np.sin(phase * t[:, None]) + 0.2 * np.sin(rate * t[:, None])
     dq = 1.1 * phase * np.cos(phase * t[:, None]) + 0.2 * rate * np.cos(rate * t[:, None])
     ddq = -1.1 * phase**2 * np.sin(phase * t[:, None]) - 0.2 * rate**2 * np.sin(rate * t[:, None])
-    tau = np.asarray(inverse_dynamics(load_mechanism(arm), q, dq, ddq)) + 0.4 * ddq + [3.0, 2.0] * np.sign(dq) + [2.0, 1.5] * dq
+    tau = (
+        np.asarray(inverse_dynamics(load_mechanism(arm), q, dq, ddq))
+        + 0.4 * ddq
+        + [3.0, 2.0] * np.sign(dq)
+        + [2.0, 1.5] * dq
+    )
     return t, q, tau + np.random.default_rng(0).normal(0.0, 0.05, q.shape)
 
 
 class TestGeneralMotion:
     def test_a_log_of_positions_and_currents_can_be_fitted(self, cli, make_arm, general, tmp_path):
-        """The log has no velocity, and one torque constant comes from gravity; the advised fit finds the friction."""
+        """The log has no velocity, and one torque constant comes from gravity; the
+        advised fit finds the friction.
+        """
         from stribeck.ident.calibration.calibration import Calibration
 
         t, q, tau = general
         arm = make_arm({"joints": {"turn": {"torque_constant": 0.04}}})
         np.savez(tmp_path / "log.npz", t=t, q=q, current=tau / 4.0)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "--yes",
-                      "-o", "campaign")
+        outcome = cli(
+            "import",
+            tmp_path / "log.npz",
+            "--arm",
+            arm.path,
+            "--torque-constant",
+            "gravity",
+            "--yes",
+            "-o",
+            "campaign",
+        )
         assert outcome.code == 0, outcome.err
         assert "next      stribeck fit campaign --motion model\n" in outcome.out
         assert "the log has no velocity: it is computed" in outcome.out
@@ -52,36 +70,60 @@ class TestGeneralMotion:
         assert lift["source"] == "gravity"
         assert lift["value"] == pytest.approx(4.0, abs=5.0 * lift["std_error"])
         assert lift["value"] == pytest.approx(4.0, rel=0.005)
-        assert cli("fit", "campaign", "--motion", "model", "--law", "coulomb-viscous", "-o", "out").code == 0
+        assert (
+            cli(
+                "fit", "campaign", "--motion", "model", "--law", "coulomb-viscous", "-o", "out"
+            ).code
+            == 0
+        )
         joints = Calibration.load(Path("out/calibration.toml")).joints
         for name, coulomb, viscous in (("turn", 3.0, 2.0), ("lift", 2.0, 1.5)):
             assert joints[name].values["coulomb"] == pytest.approx(coulomb, rel=0.02)
             assert joints[name].values["viscous"] == pytest.approx(viscous, rel=0.02)
 
     @pytest.mark.parametrize("motion", ["model", "none"])
-    def test_a_joint_without_gravity_does_not_stop_the_others(self, cli, arm, general, tmp_path, motion):
-        """The torque of this joint is left out. Both kinds of fit and the validation use the other joint."""
+    def test_a_joint_without_gravity_does_not_stop_the_others(
+        self, cli, arm, general, tmp_path, motion
+    ):
+        """The torque of this joint is left out. Both kinds of fit and the
+        validation use the other joint.
+        """
         from stribeck.ident.calibration.calibration import Calibration
 
         t, q, tau = general
         if motion == "none":
-            plan = plan_constant_speed(arm, None, 0, ConstantSpeed(postures=2, speeds=5, longest_stroke=3.0))
+            plan = plan_constant_speed(
+                arm, None, 0, ConstantSpeed(postures=2, speeds=5, longest_stroke=3.0)
+            )
             run = load_run(drive_plan(arm, plan, tmp_path / "driven", 0))
             t, q, tau = run.t, run.signals["q"], run.signals["tau"]
         np.savez(tmp_path / "log.npz", t=t, q=q, current=tau / 4.0)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "--yes",
-                      "-o", "campaign")
+        outcome = cli(
+            "import",
+            tmp_path / "log.npz",
+            "--arm",
+            arm.path,
+            "--torque-constant",
+            "gravity",
+            "--yes",
+            "-o",
+            "campaign",
+        )
         assert outcome.code == 0, outcome.err
         said = " ".join(outcome.out.split())
-        assert ("note turn: the torque is in A and the torque constant cannot be fitted to gravity (the gravity torque hardly "
-                "varies)") in said
+        assert (
+            "note turn: the torque is in A and the torque constant cannot be fitted to gravity "
+            "(the gravity torque hardly "
+            "varies)"
+        ) in said
         assert "State joints.turn.torque_constant in the arm file" in said
         assert "the torque is constant" not in said
         assert "note lift: fewer" not in said or motion == "model"
         imported = load_run(next(Path("campaign/runs").iterdir()), SIGNALS)
         assert np.isnan(imported.signals["tau"][:, 0]).all()
         assert imported.record["import"]["torque_constants"].keys() == {"lift"}
-        np.testing.assert_allclose(imported.signals["raw"], tau / 4.0)              # the currents are kept
+        # the currents are kept
+        np.testing.assert_allclose(imported.signals["raw"], tau / 4.0)
         fitted = cli("fit", "campaign", "--motion", motion, "--law", "coulomb-viscous", "-o", "out")
         assert fitted.code == 0, fitted.err
         assert "the torque of turn was not recorded" in " ".join(fitted.out.split())
@@ -89,12 +131,28 @@ class TestGeneralMotion:
         assert joints.keys() == {"lift"}
         assert joints["lift"].values["coulomb"] == pytest.approx(2.0, rel=0.02)
         assert joints["lift"].values["viscous"] == pytest.approx(1.5, rel=0.02)
-        assert cli("export", next(Path("campaign/runs").iterdir()), "--to", "csv", "-o", "log.csv").code == 0
+        assert (
+            cli(
+                "export", next(Path("campaign/runs").iterdir()), "--to", "csv", "-o", "log.csv"
+            ).code
+            == 0
+        )
         if motion == "none":
             return
-        stated = ("--column", "tau.turn=current.0[4 N·m/A]", "--torque-constant", "gravity", "--yes", "-o", "known")
+        stated = (
+            "--column",
+            "tau.turn=current.0[4 N·m/A]",
+            "--torque-constant",
+            "gravity",
+            "--yes",
+            "-o",
+            "known",
+        )
         assert cli("import", tmp_path / "log.npz", "--arm", arm.path, *stated).code == 0
-        assert cli("fit", "known", "--motion", motion, "--law", "coulomb-viscous", "-o", "both").code == 0
+        assert (
+            cli("fit", "known", "--motion", motion, "--law", "coulomb-viscous", "-o", "both").code
+            == 0
+        )
         judged = cli("validate", "campaign", "both", "--tolerance", "0.9")
         assert judged.code == 0, judged.out + judged.err
         assert "the torque of turn was not recorded" in " ".join(judged.out.split())
@@ -103,8 +161,17 @@ class TestGeneralMotion:
         t, q, tau = general
         np.savez(tmp_path / "log.npz", t=t[:4000], q=q[:4000], current=tau[:4000] * [1.0, -1.0])
         arm = make_arm({"joints": {"turn": {"torque_constant": 0.01}}})
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-constant", "gravity", "--yes", "-o",
-                      tmp_path / "out")
+        outcome = cli(
+            "import",
+            tmp_path / "log.npz",
+            "--arm",
+            arm.path,
+            "--torque-constant",
+            "gravity",
+            "--yes",
+            "-o",
+            tmp_path / "out",
+        )
         assert outcome.code == 2
         assert "lift" in outcome.err
         assert not (tmp_path / "out").exists()
@@ -112,26 +179,74 @@ class TestGeneralMotion:
     def test_round_trips_and_joints_at_rest_are_detected(self, cli, tmp_path):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
-        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
+        outcome = cli(
+            "import",
+            tmp_path / "log.npz",
+            "--arm",
+            GOLDEN / "pendulum.toml",
+            "--yes",
+            "-o",
+            "campaign",
+        )
         assert "next      stribeck fit campaign\n" in outcome.out
         assert "round trips" not in outcome.out
         np.savez(tmp_path / "turned.npz", t=run.t, q=run.signals["q"], tau=-run.signals["tau"])
-        outcome = cli("import", tmp_path / "turned.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "turned")
+        outcome = cli(
+            "import",
+            tmp_path / "turned.npz",
+            "--arm",
+            GOLDEN / "pendulum.toml",
+            "--yes",
+            "-o",
+            "turned",
+        )
         (again,) = re.findall(r'--column "([^"]*)"\n', outcome.out.split("next ")[1])
-        outcome = cli("import", tmp_path / "turned.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "right", "--column",
-                      again)
+        outcome = cli(
+            "import",
+            tmp_path / "turned.npz",
+            "--arm",
+            GOLDEN / "pendulum.toml",
+            "--yes",
+            "-o",
+            "right",
+            "--column",
+            again,
+        )
         assert "next      stribeck fit right\n" in outcome.out
         np.savez(tmp_path / "still.npz", t=run.t, q=np.zeros(len(run.t)), tau=run.signals["tau"])
-        outcome = cli("import", tmp_path / "still.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "still")
+        outcome = cli(
+            "import",
+            tmp_path / "still.npz",
+            "--arm",
+            GOLDEN / "pendulum.toml",
+            "--yes",
+            "-o",
+            "still",
+        )
         assert "hinge: no motion in this log; not calibrated" in outcome.out
         assert "this log cannot be fitted" in outcome.out
 
-    @pytest.mark.parametrize(("factor", "words"), [(0.01, "times the model's gravity torque: the torque may be in amperes"),
-                                                   (-1.0, "hinge: torque opposes motion in 100% of the points")])
-    def test_a_wrong_unit_or_sign_of_torque_is_reported_by_the_import(self, cli, tmp_path, factor, words):
+    @pytest.mark.parametrize(
+        ("factor", "words"),
+        [
+            (0.01, "times the model's gravity torque: the torque may be in amperes"),
+            (-1.0, "hinge: torque opposes motion in 100% of the points"),
+        ],
+    )
+    def test_a_wrong_unit_or_sign_of_torque_is_reported_by_the_import(
+        self, cli, tmp_path, factor, words
+    ):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=factor * run.signals["tau"])
-        outcome = cli("import", tmp_path / "log.npz", "--arm", GOLDEN / "pendulum.toml", "--yes", "-o", "campaign")
+        outcome = cli(
+            "import",
+            tmp_path / "log.npz",
+            "--arm",
+            GOLDEN / "pendulum.toml",
+            "--yes",
+            "-o",
+            "campaign",
+        )
         assert (outcome.code, words in outcome.out.replace("\n", " ")) == (0, True)
 
     def test_round_trips_at_a_single_speed_are_reported_as_too_few(self, arm, bring, tmp_path):
@@ -141,9 +256,14 @@ class TestGeneralMotion:
         np.savez(tmp_path / "log.npz", t=t, q=np.column_stack((way, 0.5 * way)), tau=tau)
         seen = outlook(bring(tmp_path / "log.npz"), load_mechanism(arm))
         assert seen.options == " --motion model"
-        assert any("turn, lift: round trips at fewer than 3 speeds" in sentence for sentence in seen.sentences)
+        assert any(
+            "turn, lift: round trips at fewer than 3 speeds" in sentence
+            for sentence in seen.sentences
+        )
 
-    def test_a_joint_that_only_moves_to_a_posture_does_not_change_the_advised_fit(self, arm, bring, tmp_path):
+    def test_a_joint_that_only_moves_to_a_posture_does_not_change_the_advised_fit(
+        self, arm, bring, tmp_path
+    ):
         t, (way, tau), leg = np.arange(0.0, 42.0, 0.01), np.zeros((2, 4200)), 200
         for k, speed in enumerate(np.repeat(np.geomspace(0.1, 0.5, 10), 2)):
             rows, sign = slice(k * leg, (k + 1) * leg), (-1.0) ** k
@@ -153,6 +273,11 @@ class TestGeneralMotion:
         np.savez(tmp_path / "log.npz", t=t, q=q, tau=np.column_stack((tau, tau)))
         seen = outlook(bring(tmp_path / "log.npz"), load_mechanism(arm))
         assert seen.options == ""
-        assert any(sentence.startswith("lift: fewer than 4 round trips") and "--motion model fits" in sentence
-                   for sentence in seen.sentences)
-        assert not any("is low for" in sentence or "masses" in sentence for sentence in seen.sentences)
+        assert any(
+            sentence.startswith("lift: fewer than 4 round trips")
+            and "--motion model fits" in sentence
+            for sentence in seen.sentences
+        )
+        assert not any(
+            "is low for" in sentence or "masses" in sentence for sentence in seen.sentences
+        )

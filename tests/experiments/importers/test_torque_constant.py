@@ -1,4 +1,6 @@
-"""Torque in a log: the kind of torque signal, and currents with the torque constant of the arm file."""
+"""Torque in a log: the kind of torque signal, and currents with the torque
+constant of the arm file.
+"""
 
 import numpy as np
 import pytest
@@ -17,7 +19,16 @@ class TestTorque:
     @pytest.mark.parametrize("signal", ["joint sensor", "compensated", "telepathy"])
     def test_signals_without_gear_friction_are_refused(self, cli, arm, tmp_path, signal):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-signal", signal, "-o", tmp_path / "out")
+        outcome = cli(
+            "import",
+            tmp_path / "log.npz",
+            "--arm",
+            arm.path,
+            "--torque-signal",
+            signal,
+            "-o",
+            tmp_path / "out",
+        )
         assert outcome.code == 2
         assert signal in outcome.err
         assert not (tmp_path / "out").exists()
@@ -25,26 +36,55 @@ class TestTorque:
     def test_the_torque_signal_of_the_arm_file_is_the_default(self, make_arm, cli, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         arm = make_arm({"torque_signal": "joint sensor"})
-        assert "does not measure gear friction" in cli("import", tmp_path / "log.npz", "--arm", arm.path).err
-        outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--torque-signal", "commanded", "--yes", "-o",
-                      tmp_path / "out")
+        assert (
+            "does not measure gear friction"
+            in cli("import", tmp_path / "log.npz", "--arm", arm.path).err
+        )
+        outcome = cli(
+            "import",
+            tmp_path / "log.npz",
+            "--arm",
+            arm.path,
+            "--torque-signal",
+            "commanded",
+            "--yes",
+            "-o",
+            tmp_path / "out",
+        )
         assert outcome.code == 0
         run = load_run(next((tmp_path / "out" / "runs").iterdir()))
         assert run.record["import"]["torque_signal"] == "commanded"
-        assert choose_runs([run]).arm is run.arm          # the fit uses the signal of the run, not of the arm file
+        # the fit uses the signal of the run, not of the arm file
+        assert choose_runs([run]).arm is run.arm
 
     def test_amperes_with_the_constant_of_the_arm_file(self, make_arm, bring, tmp_path):
-        table = make_arm({"joints": {"turn": {"torque_constant": 0.05}, "lift": {"torque_constant": 0.08, "direction": -1}}})
+        table = make_arm(
+            {
+                "joints": {
+                    "turn": {"torque_constant": 0.05},
+                    "lift": {"torque_constant": 0.08, "direction": -1},
+                }
+            }
+        )
         np.savez(tmp_path / "log.npz", t=T, q=Q * [1, -1], current=TAU / [5.0, -8.0])
         columns = guess_columns(open_log(tmp_path / "log.npz"), (), table, load_mechanism(table))
-        run = load_run(import_log(open_log(tmp_path / "log.npz"), table, columns, tmp_path / "x"), SIGNALS)
+        run = load_run(
+            import_log(open_log(tmp_path / "log.npz"), table, columns, tmp_path / "x"), SIGNALS
+        )
         assert_is_the_log(run)
-        np.testing.assert_allclose(run.signals["raw"], TAU / [5.0, -8.0])           # the current in the sign of the drive
-        assert run.record["import"]["torque_constants"]["lift"] == {"value": 8.0, "source": "arm file"}
+        # the current in the sign of the drive
+        np.testing.assert_allclose(run.signals["raw"], TAU / [5.0, -8.0])
+        assert run.record["import"]["torque_constants"]["lift"] == {
+            "value": 8.0,
+            "source": "arm file",
+        }
 
     def test_amperes_without_a_constant_are_refused(self, bring, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, current=TAU)
-        with pytest.raises(InputError, match=r"the torque of turn is in A, and pair.toml has no joints.turn.torque_constant"):
+        with pytest.raises(
+            InputError,
+            match=r"the torque of turn is in A, and pair.toml has no joints.turn.torque_constant",
+        ):
             bring(tmp_path / "log.npz")
         with pytest.raises(InputError, match=r"a fit to gravity is not possible \("):
             bring(tmp_path / "log.npz", torque_constant="gravity")

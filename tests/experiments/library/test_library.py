@@ -1,4 +1,6 @@
-"""The open library: entries that load, agree with their digests, and are made again by their commands."""
+"""The open library: entries that load, agree with their digests, and are
+made again by their commands.
+"""
 
 import json
 import shutil
@@ -18,8 +20,8 @@ from tests.places import DATA
 
 ENTRIES = sorted(path.parent.name for path in BUILT_IN.glob(f"*/{PROVENANCE}"))
 SMALLEST = "elastic1"
-QUICK = ("emps", SMALLEST)             # made again in seconds; the benchmark makes all
-MOST_BYTES = 1_200_000              # of all entries; the wheel is zipped
+QUICK = ("emps", SMALLEST)  # made again in seconds; the benchmark makes all
+MOST_BYTES = 1_200_000  # of all entries; the wheel is zipped
 TITLE = 'schema = 1\ntitle = "mine"\nkind = "measured"\nlicence = "CC-BY-4.0"\n'
 
 
@@ -39,7 +41,7 @@ def test_every_entry_is_whole(name):
     entry = LibraryEntry.of(BUILT_IN / name)
     stated = entry.provenance
     assert {path.name for path in entry.paths} == {PROVENANCE, *stated.files}
-    calibration = entry.calibration                     # compares the digests
+    calibration = entry.calibration  # compares the digests
     assert calibration.joints
     assert stated.commands
     assert stated.versions.keys() == {"stribeck", "numpy", "scipy", "mujoco"}
@@ -48,7 +50,8 @@ def test_every_entry_is_whole(name):
         assert "in simulation" in stated.about
         assert set(entry.points["joint"]) == set(calibration.joints)
     else:
-        assert entry.points is None                     # recordings are not copied, and points of general motion are samples
+        # recordings are not copied, and points of general motion are samples
+        assert entry.points is None
         assert not set(stated.recordings.files) & set(stated.files)
     if (folder := built_in_arms().get(name)) is not None:
         model = folder.with_name(calibration.model.file)
@@ -57,7 +60,9 @@ def test_every_entry_is_whole(name):
 
 def test_a_malformed_entry_is_named_and_stops_no_other(own, cli):
     (own / "broken").mkdir()
-    (own / "broken" / PROVENANCE).write_text(TITLE.replace("schema = 1", "schema = 9"), encoding="utf-8")
+    (own / "broken" / PROVENANCE).write_text(
+        TITLE.replace("schema = 1", "schema = 9"), encoding="utf-8"
+    )
     assert cli("library", "pendulum", "--library", own).code == 0
     listed = cli("library", "--library", own)
     assert listed.code == 0
@@ -89,12 +94,16 @@ def test_the_comparison_finds_another_digit_and_another_word(tmp_path):
     path = other / "calibration.toml"
     before = path.read_text(encoding="utf-8")
     value = entry.calibration.joints["shoulder"].parameters["coulomb"].value
-    path.write_text(before.replace(f"value = {value:g}", f"value = {value * 1.0001:g}"), encoding="utf-8")
+    path.write_text(
+        before.replace(f"value = {value:g}", f"value = {value * 1.0001:g}"), encoding="utf-8"
+    )
     found = compared(entry, other, 0.0)
     assert not found.same
     assert found.worst == pytest.approx(1e-4, rel=0.1)
     assert found.where == "joints.shoulder.parameters.coulomb.value"
-    path.write_text(before.replace('verdict = "identified"', 'verdict = "weak"', 1), encoding="utf-8")
+    path.write_text(
+        before.replace('verdict = "identified"', 'verdict = "weak"', 1), encoding="utf-8"
+    )
     found = compared(entry, other, 0.0)
     assert not found.same
     assert found.words
@@ -129,7 +138,7 @@ def test_own_libraries(own, monkeypatch):
     assert stribeck.library.load("pendulum", [own]).joints.keys() == {"hinge"}
     monkeypatch.setenv(VARIABLE, str(own))
     assert list(stribeck.library.entries()) == sorted([*ENTRIES, "pendulum"])
-    (own / "pendulum").rename(own / "lab6")             # hides the one of the package
+    (own / "pendulum").rename(own / "lab6")  # hides the one of the package
     assert stribeck.library.load("lab6").arm == "pendulum"
 
 
@@ -139,10 +148,12 @@ def test_what_is_wrong_is_refused(own, monkeypatch, tmp_path):
     with pytest.raises(InputError, match="has no library entry"):
         stribeck.library.entries([tmp_path])
     path = own / "pendulum" / PROVENANCE
-    for text, message in ((f"{TITLE}speed = 1\n", "speed: unknown key"),
-                          (TITLE.replace("measured", "guessed"), "kind = 'guessed'"),
-                          (f'{TITLE}[files]\n"calibration.toml" = "{"0" * 64}"\n', "the file was changed"),
-                          (f'{TITLE}[files]\n"points.csv" = "{"0" * 64}"\n', "is missing")):
+    for text, message in (
+        (f"{TITLE}speed = 1\n", "speed: unknown key"),
+        (TITLE.replace("measured", "guessed"), "kind = 'guessed'"),
+        (f'{TITLE}[files]\n"calibration.toml" = "{"0" * 64}"\n', "the file was changed"),
+        (f'{TITLE}[files]\n"points.csv" = "{"0" * 64}"\n', "is missing"),
+    ):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=message):
             stribeck.library.load("pendulum", [own])

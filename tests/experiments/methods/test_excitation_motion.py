@@ -1,4 +1,6 @@
-"""Excitation: a periodic motion that keeps every limit, tells more than other motion, and is fitted with other runs."""
+"""Excitation: a periodic motion that keeps every limit, tells more than other motion, and
+is fitted with other runs.
+"""
 
 import json
 from dataclasses import replace
@@ -20,7 +22,12 @@ from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.check_segment import Bounds
 from stribeck.experiments.plans.check_wave import check_wave
-from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, Wave, course, motion_profile
+from stribeck.experiments.plans.motion_profile import (
+    ACCELERATION_SHARE,
+    Wave,
+    course,
+    motion_profile,
+)
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
 from stribeck.experiments.recording.drive_plan import drive_plan
@@ -60,12 +67,18 @@ class TestPlan:
     def test_it_starts_and_ends_at_rest_at_home(self, lab6, plan):
         start, segment, motion = wave_of(plan)
         np.testing.assert_allclose(start, lab6.home(load_mechanism(lab6)))
-        q, dq = course(motion, np.array([0.0, 1e-4, motion.duration - 1e-4, motion.duration]), start, segment)
+        q, dq = course(
+            motion, np.array([0.0, 1e-4, motion.duration - 1e-4, motion.duration]), start, segment
+        )
         np.testing.assert_allclose(q[[0, 3]], [start, start], atol=1e-8)
         np.testing.assert_allclose(dq, 0.0, atol=1e-3)
-        np.testing.assert_allclose(motion.accelerations(np.array([0.0, motion.duration])), 0.0, atol=1e-5)
+        np.testing.assert_allclose(
+            motion.accelerations(np.array([0.0, motion.duration])), 0.0, atol=1e-5
+        )
 
-    def test_it_keeps_limits_of_every_kind_with_masses_a_third_greater_and_the_box(self, lab6, plan):
+    def test_it_keeps_limits_of_every_kind_with_masses_a_third_greater_and_the_box(
+        self, lab6, plan
+    ):
         mechanism = load_mechanism(lab6)
         limits, (start, segment, motion) = lab6.limits(mechanism), wave_of(plan)
         t = np.linspace(0.0, motion.duration, 4001)
@@ -76,7 +89,11 @@ class TestPlan:
         assert ((q > limits.position[:, 0]) & (q < limits.position[:, 1])).all()
         assert (np.abs(dq) <= 0.851 * limits.velocity).all()
         assert (np.abs(ddq) <= 1.001 * ACCELERATION_SHARE * limits.acceleration).all()
-        heavy = replace(mechanism, mass=(1.0 + WRONG_MASSES) * mechanism.mass, inertia=(1.0 + WRONG_MASSES) * mechanism.inertia)
+        heavy = replace(
+            mechanism,
+            mass=(1.0 + WRONG_MASSES) * mechanism.mass,
+            inertia=(1.0 + WRONG_MASSES) * mechanism.inertia,
+        )
         weight = np.abs(inverse_dynamics(heavy, q, dq, ddq))
         expected = guesses(Design.of(lab6, None, ConstantSpeed()))
         rubbed = [one.friction(np.abs(dq[:, j]), weight[:, j]) for j, one in enumerate(expected)]
@@ -101,8 +118,12 @@ class TestPlan:
                 assert swing.duration == pytest.approx(TIME, rel=0.01)
                 t = np.arange(0.0, swing.duration, 0.04)
                 q, dq = course(swing, t, start, segment)
-                gains.append(information.gain(information.prior + information.told(
-                    Course(q, dq, np.gradient(dq, t, axis=0), 0.04))))
+                gains.append(
+                    information.gain(
+                        information.prior
+                        + information.told(Course(q, dq, np.gradient(dq, t, axis=0), 0.04))
+                    )
+                )
         ahead, _ = foretold(plan, lab6)
         assert ahead.gain > max(gains) + 20.0
         assert ahead.condition < 15.0
@@ -111,9 +132,12 @@ class TestPlan:
         recorded = load_run(drive_plan(lab6, plan, tmp_path, seed=0))
         ahead, _ = foretold(plan, lab6, [recorded])
         alone, _ = foretold(plan, lab6)
-        assert ahead.earlier == pytest.approx(alone.gain, rel=0.05)     # it was that very motion
+        assert ahead.earlier == pytest.approx(alone.gain, rel=0.05)  # it was that very motion
         assert 0.0 < ahead.gain < 0.3 * alone.gain
-        assert all(after[0] < before[0] for after, before in zip(ahead.base.values(), alone.base.values(), strict=True))
+        assert all(
+            after[0] < before[0]
+            for after, before in zip(ahead.base.values(), alone.base.values(), strict=True)
+        )
 
     def test_it_goes_through_its_file_and_out_to_other_software(self, lab6, plan, tmp_path):
         write_plan(plan, tmp_path / "plan.toml")
@@ -124,18 +148,30 @@ class TestPlan:
         table = np.genfromtxt(tmp_path / "plan.csv", delimiter=",", names=True)
         assert table["t"][1] == pytest.approx(1.0 / lab6.driver.rate)
         points = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["points"]
-        t = np.array([point["time_from_start"]["sec"] + 1e-9 * point["time_from_start"]["nanosec"] for point in points])
-        between = CubicHermiteSpline(t, [point["positions"] for point in points], [point["velocities"] for point in points])
-        begin = 0.15                    # the move home takes no time, and is rested after
+        t = np.array(
+            [
+                point["time_from_start"]["sec"] + 1e-9 * point["time_from_start"]["nanosec"]
+                for point in points
+            ]
+        )
+        between = CubicHermiteSpline(
+            t, [point["positions"] for point in points], [point["velocities"] for point in points]
+        )
+        begin = 0.15  # the move home takes no time, and is rested after
         q = start + motion(np.linspace(0.0, motion.duration, 999))[0]
-        np.testing.assert_allclose(between(begin + np.linspace(0.0, motion.duration, 999)), q, atol=1e-4)
+        np.testing.assert_allclose(
+            between(begin + np.linspace(0.0, motion.duration, 999)), q, atol=1e-4
+        )
         column = table.dtype.names.index("qj1")
         np.testing.assert_allclose(table[table.dtype.names[column]][-1], start[0], atol=1e-6)
 
 
 class TestRefusals:
     def refused(self, arm, plan: Plan, match: str, **changes) -> None:
-        segments = tuple(replace(one, wave=replace(one.wave, **changes)) if one.wave else one for one in plan.segments)
+        segments = tuple(
+            replace(one, wave=replace(one.wave, **changes)) if one.wave else one
+            for one in plan.segments
+        )
         with pytest.raises(PlanError, match=match):
             check_plan(replace(plan, segments=segments), arm, load_mechanism(arm))
 
@@ -153,7 +189,9 @@ class TestRefusals:
         q = start + motion(np.linspace(0.0, motion.duration, 2001))[0]
         near = np.column_stack((q.min(axis=0) - 0.03, q.max(axis=0) + 0.03))
         close = replace(limits, position=near)
-        assert check_wave(segment, start, Bounds(mechanism, close, 0.0)) == pytest.approx(0.03, abs=1e-3)
+        assert check_wave(segment, start, Bounds(mechanism, close, 0.0)) == pytest.approx(
+            0.03, abs=1e-3
+        )
         with pytest.raises(PlanError, match="if the computer stops sending"):
             check_wave(segment, start, Bounds(mechanism, close, 0.3))
 
@@ -164,7 +202,9 @@ class TestRefusals:
         still = tuple((0.0,) * len(row) for row in segment.wave.sines)
         self.refused(lab6, plan, "moves no joint", sines=still, cosines=still)
         with pytest.raises(PlanError, match="wave and move segments only"):
-            check_plan(replace(plan_validation(lab6), purpose=EXCITATION), lab6, load_mechanism(lab6))
+            check_plan(
+                replace(plan_validation(lab6), purpose=EXCITATION), lab6, load_mechanism(lab6)
+            )
 
     def test_home_without_torque_reserve_for_wrong_masses(self, make_arm):
         heavy = make_arm({"workspace": {"home": [0.0, 0.0]}, "joints": {"lift": {"torque": 7.0}}})
@@ -173,9 +213,14 @@ class TestRefusals:
         with pytest.raises(PlanError, match="friction and masses 30 % greater than the model"):
             plan_excitation(heavy, effort=EFFORT)
 
-    def test_several_joints_without_anything_that_says_what_is_clear(self, make_arm, make_plan, lab6, plan):
-        bare = replace(lab6, driver=lab6.driver.model_copy(update={"kind": "canopen"}),
-                       workspace=replace(lab6.workspace, box=None))
+    def test_several_joints_without_anything_that_says_what_is_clear(
+        self, make_arm, make_plan, lab6, plan
+    ):
+        bare = replace(
+            lab6,
+            driver=lab6.driver.model_copy(update={"kind": "canopen"}),
+            workspace=replace(lab6.workspace, box=None),
+        )
         with pytest.raises(PlanError, match="several joints simultaneously only if"):
             check_plan(plan, bare, load_mechanism(lab6))
 
@@ -191,7 +236,9 @@ def moved(machine) -> Plan:
 
 
 class TestClosedChains:
-    def test_the_motion_keeps_the_margin_to_singular_postures_by_mujocos_constraints(self, machine, moved):
+    def test_the_motion_keeps_the_margin_to_singular_postures_by_mujocos_constraints(
+        self, machine, moved
+    ):
         nearest = Judge(machine).margin(moved)
         assert moved.singular_margin == pytest.approx(nearest, abs=0.02)
         assert machine.workspace.singular_margin <= nearest < 0.999
@@ -213,10 +260,17 @@ class TestClosedChains:
 
     def test_slopes_of_the_margins_cost_are_those_of_differences_in_reach_and_beyond(self, machine):
         mechanism = load_mechanism(machine)
-        reach = Reach(mechanism.chain, machine.home(mechanism), machine.workspace.singular_margin, np.full(mechanism.n, 0.3))
+        reach = Reach(
+            mechanism.chain,
+            machine.home(mechanism),
+            machine.workspace.singular_margin,
+            np.full(mechanism.n, 0.3),
+        )
         beyond = np.array([-0.07, -0.0066, -0.037])
         near = beyond * np.linspace(0.05, 0.4, 60)[:, None]
-        q = np.array([[0.2, 0.2, 0.2], near[np.argmin(np.abs(reach.margins(near)[0] - 0.4))], beyond])
+        q = np.array(
+            [[0.2, 0.2, 0.2], near[np.argmin(np.abs(reach.margins(near)[0] - 0.4))], beyond]
+        )
         margin, part = reach.margins(q)
         assert margin[0] > 0.8
         assert 0.3 < margin[1] < 0.5
@@ -228,18 +282,21 @@ class TestClosedChains:
             step = 1e-5 * np.eye(3)[j]
             expected = (reach.cost(q[1:2] + step)[0] - reach.cost(q[1:2] - step)[0]) / 2e-5
             assert slope[1, j] == pytest.approx(expected, rel=2e-3, abs=1e-2)
-        assert slope[2] @ q[2] > 0.0                    # costs grow outwards
+        assert slope[2] @ q[2] > 0.0  # costs grow outwards
 
 
 class Forgetful:
-    """A chain that loses its first posture when the second is drawn back, as continuing from previous postures may do."""
+    """A chain that loses its first posture when the second is drawn back, as continuing from
+    previous postures may do.
+    """
 
     def __init__(self):
-        self.parts, self.asked = [(1.0, 0.5), (1.0, 1.0), (0.8, 1.0), (1.0, 1.0)], []      # second: home
+        # second: home
+        self.parts, self.asked = [(1.0, 0.5), (1.0, 1.0), (0.8, 1.0), (1.0, 1.0)], []
 
     def farthest(self, q):
         self.asked.append(q.copy())
-        return np.array(self.parts.pop(0)[-len(q):]), np.ones(len(q))
+        return np.array(self.parts.pop(0)[-len(q) :]), np.ones(len(q))
 
 
 def test_drawn_back_postures_are_tested_again():
@@ -280,7 +337,9 @@ class TestFit:
             assert np.sqrt(np.mean(error**2) / np.mean(true**2)) < 0.02
 
     def test_what_rests_on_round_trips_is_refused(self, recorded):
-        with pytest.raises(InputError, match="is an excitation run, so all runs are fitted as general motion"):
+        with pytest.raises(
+            InputError, match="is an excitation run, so all runs are fitted as general motion"
+        ):
             identify([recorded], Options(directional="driving"))
 
     def test_round_trips_beside_it_are_fitted_along(self, pair, recorded, make_plan, tmp_path):
@@ -289,7 +348,8 @@ class TestFit:
         options = Options(inertia="fit", law="coulomb-viscous", load="none")
         reduced = reduce_runs(choose_runs([recorded, beside]), options)
         assert len(reduced.reductions[0].points) == 0
-        assert reduced.points["speed"].dtype == np.float64          # of the round trips, whatever runs without any bring
+        # of the round trips, whatever runs without any bring
+        assert reduced.points["speed"].dtype == np.float64
         result = identify([recorded, beside], options)
         assert set(result.points["run"]) == {recorded.label, beside.label}
 
@@ -298,7 +358,9 @@ def test_the_command_plans_runs_and_says_what_is_told(cli, make_arm, monkeypatch
     for turns in ("_TRIAL_TURNS", "_TURNS"):
         monkeypatch.setattr(search, turns, 6)
     arm = make_arm().path
-    made = cli("plan", arm, "--experiment", "excitation", "--budget", "10s", "-o", "plan.csv", "--json")
+    made = cli(
+        "plan", arm, "--experiment", "excitation", "--budget", "10s", "-o", "plan.csv", "--json"
+    )
     assert made.code == 0
     answer = json.loads(made.out)
     assert answer["robot_time_s"] == pytest.approx(10.0, abs=0.05)
@@ -307,7 +369,9 @@ def test_the_command_plans_runs_and_says_what_is_told(cli, make_arm, monkeypatch
     assert answer["condition"] > 1.0
     assert len(answer["friction"]) == 2
     assert "nat/s" in made.err
-    assert cli("run", arm, "--experiment", "excitation", "--budget", "9s", "-o", "campaign").code == 0
+    assert (
+        cli("run", arm, "--experiment", "excitation", "--budget", "9s", "-o", "campaign").code == 0
+    )
     more = cli("run", arm, "--experiment", "excitation", "--budget", "9s", "--after", "campaign")
     assert more.code == 0
     assert "of 1 earlier runs" in more.out
@@ -323,10 +387,17 @@ def test_the_forecast_of_a_plan_is_that_of_its_motion(lab6, plan):
     start, segment, motion = wave_of(plan)
     t = np.arange(0.0, motion.period, 0.01)
     s, ds = motion(t)
-    own = told(information, information.prior, Course(start + s, ds, motion.accelerations(t), 0.01, segment.wave.periods))
+    own = told(
+        information,
+        information.prior,
+        Course(start + s, ds, motion.accelerations(t), 0.01, segment.wave.periods),
+    )
     ahead, room = foretold(plan, lab6)
     assert ahead.gain == pytest.approx(own.gain, rel=1e-3)
-    shares = Allowance(design, information.guesses).shares(Course(start + s, ds, motion.accelerations(t), 0.01))
+    shares = Allowance(design, information.guesses).shares(
+        Course(start + s, ds, motion.accelerations(t), 0.01)
+    )
     assert {kind: part for kind, (_, part) in room.items()} == pytest.approx(
-        {kind: 1.0 - share.max() for kind, share in shares.items()}, abs=1e-3)
+        {kind: 1.0 - share.max() for kind, share in shares.items()}, abs=1e-3
+    )
     assert all(part > 0.0 for _, part in room.values())

@@ -1,4 +1,6 @@
-"""The warm-up run heats, rests and heats; from its log `fit` finds how friction changes with heat, with and without a sensor."""
+"""The warm-up run heats, rests and heats; from its log `fit` finds how friction changes with heat,
+with and without a sensor.
+"""
 
 from contextlib import redirect_stdout
 from io import StringIO
@@ -17,16 +19,43 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 
 HEAT = {"warming": 4.0, "time_constant": 20.0}
-WARM = {"driver": {"rate": 100.0}, "joints": {"turn": {"bearing": None}}, "simulation": {"torque_noise": 0.02, "joints": {
-    "turn": {"viscous": 5.0, "heat": {**HEAT, "sensor": False}}, "lift": {"viscous": 5.0, "heat": HEAT}}}}
+WARM = {
+    "driver": {"rate": 100.0},
+    "joints": {"turn": {"bearing": None}},
+    "simulation": {
+        "torque_noise": 0.02,
+        "joints": {
+            "turn": {"viscous": 5.0, "heat": {**HEAT, "sensor": False}},
+            "lift": {"viscous": 5.0, "heat": HEAT},
+        },
+    },
+}
 
 
 @pytest.fixture(scope="module")
 def campaign(make_arm, tmp_path_factory) -> Path:
-    """Campaign folder with one warm-up run of an arm of which only `lift` has a sensor, and its fit in `fit`."""
+    """Campaign folder with one warm-up run of an arm of which only `lift` has a
+    sensor, and its fit in `fit`.
+    """
     out = tmp_path_factory.mktemp("warm") / "out"
     arm = str(make_arm(WARM).path)
-    assert run(["run", arm, "--experiment", "warm-up", "--budget", "150s", "--yes", "-q", "-o", str(out)]) == 0
+    assert (
+        run(
+            [
+                "run",
+                arm,
+                "--experiment",
+                "warm-up",
+                "--budget",
+                "150s",
+                "--yes",
+                "-q",
+                "-o",
+                str(out),
+            ]
+        )
+        == 0
+    )
     with redirect_stdout(StringIO()) as console:
         assert run(["fit", str(out), "-o", str(out / "fit")]) == 0
     (out / "console.txt").write_text(console.getvalue(), encoding="utf-8")
@@ -39,24 +68,37 @@ def test_the_plan_heats_rests_and_heats_at_interleaved_speeds(make_arm, tmp_path
     (rest,) = [k for k, segment in enumerate(plan.segments) if segment.dwell]
     assert plan.segments[rest].dwell == pytest.approx(100.0)
     assert plan.robot_time == pytest.approx(300.0, rel=0.15)
-    halves = [[segment.speed for segment in part if segment.speed and segment.mirror_of is None]
-              for part in (plan.segments[:rest], plan.segments[rest:])]
+    halves = [
+        [segment.speed for segment in part if segment.speed and segment.mirror_of is None]
+        for part in (plan.segments[:rest], plan.segments[rest:])
+    ]
     assert halves[0] != halves[1]
     for half in halves:
         assert len(half) % len(LEVELS) == 0
         for k in range(0, len(half), len(LEVELS)):
-            assert len(set(half[k:k + len(LEVELS)])) == len(LEVELS)
+            assert len(set(half[k : k + len(LEVELS)])) == len(LEVELS)
     write_plan(plan, tmp_path / "plan.toml")
     assert read_plan(tmp_path / "plan.toml") == plan
 
 
 def test_too_short_a_time_and_a_negative_rest_are_refused(make_arm) -> None:
     arm = make_arm()
-    with pytest.raises(InputError, match=r"30 s of robot time are too short to heat, rest and heat.*allow at least"):
+    with pytest.raises(
+        InputError, match=r"30 s of robot time are too short to heat, rest and heat.*allow at least"
+    ):
         plan_heat_rest_heat(arm, time=30.0)
     plan = plan_heat_rest_heat(arm, time=150.0)
-    wrong = Plan(**{**vars(plan), "segments": tuple(
-        segment if segment.dwell is None else type(segment)(**{**vars(segment), "dwell": -1.0}) for segment in plan.segments)})
+    wrong = Plan(
+        **{
+            **vars(plan),
+            "segments": tuple(
+                segment
+                if segment.dwell is None
+                else type(segment)(**{**vars(segment), "dwell": -1.0})
+                for segment in plan.segments
+            ),
+        }
+    )
     with pytest.raises(InputError, match="dwell = -1 s"):
         check_plan(wrong, arm, load_mechanism(arm))
 
@@ -84,12 +126,16 @@ def test_both_joints_get_their_dependence(campaign) -> None:
 
 
 def test_friction_of_both_is_that_of_the_truth_over_the_measured_range(campaign) -> None:
-    """The truth of `turn` without its sensor: the hottest state stands for the temperature that it reached."""
+    """The truth of `turn` without its sensor: the hottest state stands for the
+    temperature that it reached.
+    """
     calibration, w = Calibration.load(campaign / "fit"), np.linspace(0.2, 1.2, 6)
     joint, truth = calibration.joints["lift"], HeatTruth.model_validate(HEAT)
     for t in (*joint.temperature.range, joint.temperature.reference):
         dry, _, _, viscous = truth.factors(t)
-        assert joint.torque(w, np.zeros(6), t) == pytest.approx(2.0 * dry + 5.0 * viscous * w, rel=0.03)
+        assert joint.torque(w, np.zeros(6), t) == pytest.approx(
+            2.0 * dry + 5.0 * viscous * w, rel=0.03
+        )
     joint = calibration.joints["turn"]
     cold = joint.torque(w, np.zeros(6), 0.0)
     dry, static, slow, viscous = truth.factors(truth.ambient)
@@ -110,4 +156,3 @@ def test_console_and_report_tell_the_dependence(campaign) -> None:
     assert "time constant of self-heating" in section
     assert "viscous part: " in section
     assert section.count("parameters hold at") == 2
-

@@ -1,4 +1,6 @@
-"""The validation motion: a good calibration passes, a bad calibration fails, the fitted run is refused."""
+"""The validation motion: a good calibration passes, a bad calibration fails,
+the fitted run is refused.
+"""
 
 import json
 import re
@@ -41,7 +43,10 @@ class TestPlan:
         plan, limits = plan_validation(file, seed=seed), file.limits(load_mechanism(file))
         assert len(swings(plan)) == SWINGS
         for start, segment in swings(plan):
-            motion, target = motion_profile(start, segment, plan.names, limits), np.array(segment.target)
+            motion, target = (
+                motion_profile(start, segment, plan.names, limits),
+                np.array(segment.target),
+            )
             t = np.linspace(0.0, motion.duration, 5001)
             s, ds = motion(t)
             q, dq = start + s * (target - start), ds * (target - start)
@@ -50,7 +55,10 @@ class TestPlan:
             np.testing.assert_allclose(np.gradient(q, t, axis=0)[1:-1], dq[1:-1], atol=1e-4)
             assert ((q >= limits.position[:, 0]) & (q <= limits.position[:, 1])).all()
             assert (np.abs(dq) <= limits.velocity).all()
-            assert (np.abs(np.gradient(dq, t, axis=0)) <= 1.001 * ACCELERATION_SHARE * limits.acceleration).all()
+            assert (
+                np.abs(np.gradient(dq, t, axis=0))
+                <= 1.001 * ACCELERATION_SHARE * limits.acceleration
+            ).all()
 
     def test_joints_turn_back_at_different_times_over_a_wide_range_of_speeds(self, arm, seed):
         plan = plan_validation(load_arm(arm), seed=seed)
@@ -76,15 +84,21 @@ def test_joints_that_are_not_requested_rest(tmp_path):
         assert set(np.flatnonzero(np.array(segment.target) != start)) <= {1, 4}
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"swings": (3, 3, 2, 3, 3, 3)}, "odd number of passes"), ({"swings": (3, 3)}, "odd number"),
-    ({"swings": None}, "a swing needs swings"), ({"kind": "sweep"}, "is a sweep: a swing needs swings"),
-    ({"speed": 1.6}, "moves j1 at 1.6 rad/s, limit 1.5"), ({"swings": (3,) * 5 + (9001,)}, "moves j6 at .* rad/s, limit 2"),
-])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"swings": (3, 3, 2, 3, 3, 3)}, "odd number of passes"),
+        ({"swings": (3, 3)}, "odd number"),
+        ({"swings": None}, "a swing needs swings"),
+        ({"kind": "sweep"}, "is a sweep: a swing needs swings"),
+        ({"speed": 1.6}, "moves j1 at 1.6 rad/s, limit 1.5"),
+        ({"swings": (3,) * 5 + (9001,)}, "moves j6 at .* rad/s, limit 2"),
+    ],
+)
 def test_an_invalid_swing_is_refused(plan, change, words):
     arm = load_arm("lab6")
     k = next(k for k, segment in enumerate(plan.segments) if segment.kind == "swing")
-    segments = (*plan.segments[:k], replace(plan.segments[k], **change), *plan.segments[k + 1:])
+    segments = (*plan.segments[:k], replace(plan.segments[k], **change), *plan.segments[k + 1 :])
     with pytest.raises(PlanError, match=words):
         check_plan(replace(plan, segments=segments), arm, load_mechanism(arm))
 
@@ -94,20 +108,28 @@ def test_a_swing_that_turns_too_fast_is_refused(plan):
     home = np.array(plan.start)
     swing = next(segment for segment in plan.segments if segment.kind == "swing")
     short = replace(swing, id=0, swings=(1,) * 6, joint="j2", speed=0.5, target=tuple(home + 0.1))
-    with pytest.raises(PlanError, match=r"accelerates j1 by 5 rad/s², limit 4"):        # 2 v² / way
+    with pytest.raises(PlanError, match=r"accelerates j1 by 5 rad/s², limit 4"):  # 2 v² / way
         check_plan(replace(plan, segments=(short,)), arm, load_mechanism(arm))
 
 
 def test_a_swing_through_the_floor_is_detected(plan):
-    """The motion leaves the straight path between its ends, because joints turn back at different times."""
+    """The motion leaves the straight path between its ends, because joints
+    turn back at different times.
+    """
     arm = load_arm("lab6")
     home, apart = arm.home(load_mechanism(arm)), np.array([0.0, 1.2, -1.2, 0.0, 0.0, 0.0])
     k = next(k for k, segment in enumerate(plan.segments) if segment.kind == "swing")
     move = replace(plan.segments[0], target=tuple(home + apart))
-    swing = replace(plan.segments[k], id=1, joint="j2", speed=0.1, target=tuple(home - apart), swings=(1,) * 6)
+    swing = replace(
+        plan.segments[k], id=1, joint="j2", speed=0.1, target=tuple(home - apart), swings=(1,) * 6
+    )
     assert check_plan(replace(plan, segments=(move, swing)), arm, load_mechanism(arm)) > 0.0
     with pytest.raises(PlanError, match=r"segment 1 .* workspace box"):
-        check_plan(replace(plan, segments=(move, replace(swing, swings=(1, 1, 3, 1, 1, 1)))), arm, load_mechanism(arm))
+        check_plan(
+            replace(plan, segments=(move, replace(swing, swings=(1, 1, 3, 1, 1, 1)))),
+            arm,
+            load_mechanism(arm),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +143,15 @@ def pendulum(tmp_path_factory):
 
 class TestVerdict:
     def test_a_good_calibration_predicts_friction_and_passes(self, pendulum):
-        (joint,) = validate(load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)).joints.values()
+        (joint,) = validate(
+            load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)
+        ).joints.values()
         assert joint.passed
         assert joint.lack_of_fit == ()
         assert joint.noise < joint.error < 0.08 * joint.without_friction
         assert joint.without_friction == pytest.approx(joint.friction, rel=0.05)
-        assert joint.noise == pytest.approx(0.1 * np.sqrt(2.0 * 20.0 / 80.0), rel=0.25)     # white noise of 0.1 N·m up to 20 Hz
+        # white noise of 0.1 N·m up to 20 Hz
+        assert joint.noise == pytest.approx(0.1 * np.sqrt(2.0 * 20.0 / 80.0), rel=0.25)
 
     def test_missing_inertia_is_named(self, pendulum):
         """Inertia of a rotor behind a gear: the residual is proportional to acceleration."""
@@ -138,41 +163,78 @@ class TestVerdict:
         assert plain.inertia == 0.0
         assert found.inertia == pytest.approx(2.0, rel=0.1)
 
-    @pytest.mark.parametrize(("parameter", "factor"), [("coulomb", 1.4), ("viscous", 0.5), ("static", 2.5)])
+    @pytest.mark.parametrize(
+        ("parameter", "factor"), [("coulomb", 1.4), ("viscous", 0.5), ("static", 2.5)]
+    )
     def test_a_calibration_that_is_wrong_fails(self, pendulum, parameter, factor):
         good = Calibration.load(GOLDEN)
-        (name, joint), = good.joints.items()
+        ((name, joint),) = good.joints.items()
         entry = joint.parameters[parameter]
-        wrong = replace(joint, parameters={**joint.parameters, parameter: replace(entry, value=factor * entry.value)})
-        (found,) = validate(load_run(find_runs(pendulum)[0]), replace(good, joints={name: wrong})).joints.values()
+        wrong = replace(
+            joint,
+            parameters={**joint.parameters, parameter: replace(entry, value=factor * entry.value)},
+        )
+        (found,) = validate(
+            load_run(find_runs(pendulum)[0]), replace(good, joints={name: wrong})
+        ).joints.values()
         assert not found.passed
-        assert found.lack_of_fit or parameter != "static"           # a wrong decrease of friction with speed is named
+        # a wrong decrease of friction with speed is named
+        assert found.lack_of_fit or parameter != "static"
 
     def test_a_corrected_torque_basis_predicts_the_drives_torque(self, pendulum):
         good = Calibration.load(GOLDEN)
-        (name, joint), = good.joints.items()
+        ((name, joint),) = good.joints.items()
         scale = joint.gravity["scale"].value
-        divided = {key: replace(entry, value=entry.value / scale) if "velocity" not in key and entry.value is not None else entry
-                   for key, entry in joint.parameters.items()}
+        divided = {
+            key: replace(entry, value=entry.value / scale)
+            if "velocity" not in key and entry.value is not None
+            else entry
+            for key, entry in joint.parameters.items()
+        }
         offset = replace(joint.gravity["offset"], value=joint.gravity["offset"].value / scale)
-        other = replace(joint, parameters=divided, torque_scale=scale, gravity={**joint.gravity, "offset": offset})
+        other = replace(
+            joint,
+            parameters=divided,
+            torque_scale=scale,
+            gravity={**joint.gravity, "offset": offset},
+        )
         run = load_run(find_runs(pendulum)[0])
-        (one,), (two,) = (validate(run, replace(good, joints={name: entry})).joints.values() for entry in (joint, other))
+        (one,), (two,) = (
+            validate(run, replace(good, joints={name: entry})).joints.values()
+            for entry in (joint, other)
+        )
         assert two.error == pytest.approx(one.error, rel=0.02)
 
     def test_friction_by_load_components_is_predicted(self, pendulum):
         """Coefficients of zero for two load components change nothing."""
         good = Calibration.load(GOLDEN)
-        (name, joint), = good.joints.items()
+        ((name, joint),) = good.joints.items()
         nothing = replace(joint.parameters["coulomb"], value=0.0)
         joint = replace(joint, names=(), correlation=np.zeros((0, 0)))
-        parts = replace(joint, load="components", parameters={
-            key: entry for key, entry in joint.parameters.items() if "_coefficient" not in key}
-            | {f"{key}_coefficient_{part}": nothing for key in ("coulomb", "static") for part in ("radial", "bending")})
-        plain = replace(joint, load="none", parameters={key: entry for key, entry in joint.parameters.items()
-                                                       if "_coefficient" not in key})
+        parts = replace(
+            joint,
+            load="components",
+            parameters={
+                key: entry for key, entry in joint.parameters.items() if "_coefficient" not in key
+            }
+            | {
+                f"{key}_coefficient_{part}": nothing
+                for key in ("coulomb", "static")
+                for part in ("radial", "bending")
+            },
+        )
+        plain = replace(
+            joint,
+            load="none",
+            parameters={
+                key: entry for key, entry in joint.parameters.items() if "_coefficient" not in key
+            },
+        )
         run = load_run(find_runs(pendulum)[0])
-        one, two = (validate(run, replace(good, joints={name: entry})).joints[name].error for entry in (parts, plain))
+        one, two = (
+            validate(run, replace(good, joints={name: entry})).joints[name].error
+            for entry in (parts, plain)
+        )
         assert one == pytest.approx(two, rel=1e-9)
 
     def test_tool_and_mounting_are_those_of_the_run(self, pendulum, tmp_path):
@@ -194,8 +256,14 @@ class TestVerdict:
             (tmp_path / file.name).write_bytes(file.read_bytes())
         model = tmp_path / source.model.name
         text = model.read_text(encoding="utf-8")
-        model.write_text(re.sub(r'<mass value="([^"]+)"', lambda found: f'<mass value="{1.2 * float(found[1])}"', text),
-                         encoding="utf-8")
+        model.write_text(
+            re.sub(
+                r'<mass value="([^"]+)"',
+                lambda found: f'<mass value="{1.2 * float(found[1])}"',
+                text,
+            ),
+            encoding="utf-8",
+        )
         arm = load_arm(tmp_path / source.path.name)
         run = load_run(drive_plan(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
         with pytest.raises(InputError, match=r"another model than the calibration of pendulum"):
@@ -212,8 +280,17 @@ class TestVerdict:
             return reduce(log, name)
 
         monkeypatch.setattr(validation, "reduce_motion", refuse)
-        two = SimpleNamespace(runs=(), mechanism=good.mechanism, joints={**good.joints, "elbow": joint}, model=good.model,
-                              arm=good.arm, folder=good.folder, fit=good.fit, with_inertia=good.with_inertia, motors=good.motors)
+        two = SimpleNamespace(
+            runs=(),
+            mechanism=good.mechanism,
+            joints={**good.joints, "elbow": joint},
+            model=good.model,
+            arm=good.arm,
+            folder=good.folder,
+            fit=good.fit,
+            with_inertia=good.with_inertia,
+            motors=good.motors,
+        )
         found = validate(load_run(find_runs(pendulum)[0]), two)
         assert (list(found.joints), found.left_out) == (["hinge"], {"elbow": "elbow does not move"})
         with monkeypatch.context() as patch:
@@ -229,13 +306,18 @@ class TestVerdict:
     def test_another_arm_is_refused(self, pendulum, make_arm, tmp_path, make_plan):
         arm = make_arm()
         run = load_run(drive_plan(arm, make_plan(arm), tmp_path, 1))
-        with pytest.raises(InputError, match=r"has the joints turn, lift, but the calibration of pendulum has hinge"):
+        with pytest.raises(
+            InputError,
+            match=r"has the joints turn, lift, but the calibration of pendulum has hinge",
+        ):
             validate(run, Calibration.load(GOLDEN))
 
 
 class TestCommand:
     def test_validate_passes_and_draws_a_plot(self, cli, pendulum):
-        outcome = cli("validate", pendulum, GOLDEN, GOLDEN / "calibration.toml", "-o", "plot.svg", "--json")
+        outcome = cli(
+            "validate", pendulum, GOLDEN, GOLDEN / "calibration.toml", "-o", "plot.svg", "--json"
+        )
         assert outcome.code == 0, outcome.err
         table = json.loads(outcome.out)
         assert table["passed"]
@@ -249,7 +331,12 @@ class TestCommand:
         assert outcome.code == 0, outcome.err
         assert json.loads(outcome.out)["files"] == ["page.html"]
         page = Path("page.html").read_text(encoding="utf-8")
-        for words in ("hinge", "passes", "Measured and predicted torque of hinge", "10 % of RMS friction"):
+        for words in (
+            "hinge",
+            "passes",
+            "Measured and predicted torque of hinge",
+            "10 % of RMS friction",
+        ):
             assert words in page
         assert cli("validate", pendulum, GOLDEN, "-o", "page.html").code == 2
 

@@ -1,4 +1,6 @@
-"""Warm-up: it ends soon after friction has settled, not before; the following run starts with a warm arm."""
+"""Warm-up: it ends soon after friction has settled, not before; the following
+run starts with a warm arm.
+"""
 
 import json
 from pathlib import Path
@@ -22,16 +24,30 @@ WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
 
 
 def trips(friction, noise=0.0, every=4.0, seed=0):
-    """Result of `Settling` after each round trip of one joint, whose friction is a function of time."""
+    """Result of `Settling` after each round trip of one joint, whose
+    friction is a function of time.
+    """
     rng, settling, said = np.random.default_rng(seed), Settling(), []
     for k in range(300):
         for sign, mirror in ((1.0, None), (-1.0, 2 * k)):
             t = every * (k + 0.5 * (mirror is not None)) + np.linspace(0.0, every / 2.0, 50)
             tau = 7.0 + sign * friction(t) + noise * rng.standard_normal(50)
             rest = np.zeros(1)
-            samples = [JointSample(now, np.array([sign * now]), np.array([sign]), np.array([torque]), rest, None, rest)
-                       for now, torque in zip(t, tau, strict=True)]
-            said.append((t[-1], settling(Segment(2 * k, "stroke", (1.0,), 0, "j", 1.0, mirror), samples)))
+            samples = [
+                JointSample(
+                    now,
+                    np.array([sign * now]),
+                    np.array([sign]),
+                    np.array([torque]),
+                    rest,
+                    None,
+                    rest,
+                )
+                for now, torque in zip(t, tau, strict=True)
+            ]
+            said.append(
+                (t[-1], settling(Segment(2 * k, "stroke", (1.0,), 0, "j", 1.0, mirror), samples))
+            )
     return next(((t, reason) for t, reason in said if reason), (np.inf, ""))
 
 
@@ -52,7 +68,10 @@ class TestSettling:
         assert trips(lambda t: 5.0 * (1.0 - 2e-4 * t))[0] == np.inf
 
     def test_noise_that_hides_a_change_prevents_settling(self):
-        assert trips(lambda t: np.full(len(t), 5.0), noise=3.0)[0] > trips(lambda t: np.full(len(t), 5.0), noise=0.05)[0]
+        assert (
+            trips(lambda t: np.full(len(t), 5.0), noise=3.0)[0]
+            > trips(lambda t: np.full(len(t), 5.0), noise=0.05)[0]
+        )
 
     def test_a_joint_at_rest_is_ignored(self):
         settling, said = Settling(), ""
@@ -60,10 +79,21 @@ class TestSettling:
             for mirror in (None, 0):
                 t = 4.0 * k + np.linspace(0.0, 2.0, 20) + (0.0 if mirror is None else 2.0)
                 way = np.linspace(0.0, 1.0, 20) if mirror is None else np.linspace(1.0, 0.0, 20)
-                samples = [JointSample(now, np.array([x, 0.3]), np.array([np.sign(way[-1] - way[0]), 0.0]),
-                                       np.array([2.0 * np.sign(way[-1] - way[0]), now]), np.zeros(2), None, np.zeros(2))
-                           for now, x in zip(t, way, strict=True)]
-                said = said or settling(Segment(0, "stroke", (1.0, 0.3), 0, "j", 0.5, mirror), samples)
+                samples = [
+                    JointSample(
+                        now,
+                        np.array([x, 0.3]),
+                        np.array([np.sign(way[-1] - way[0]), 0.0]),
+                        np.array([2.0 * np.sign(way[-1] - way[0]), now]),
+                        np.zeros(2),
+                        None,
+                        np.zeros(2),
+                    )
+                    for now, x in zip(t, way, strict=True)
+                ]
+                said = said or settling(
+                    Segment(0, "stroke", (1.0, 0.3), 0, "j", 0.5, mirror), samples
+                )
         assert said
 
 
@@ -81,21 +111,30 @@ class TestPlan:
 def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path):
     arm, said = make_arm({"simulation": WARM, "driver": {"rate": 100.0}}), []
     cold = calibrate(arm, tmp_path / "cold", CampaignOptions(seed=1))
-    warm = calibrate(arm, tmp_path / "warm", CampaignOptions(seed=1, warm_up=600.0),
-                     Operator(say=lambda *words: said.append(words)))
+    warm = calibrate(
+        arm,
+        tmp_path / "warm",
+        CampaignOptions(seed=1, warm_up=600.0),
+        Operator(say=lambda *words: said.append(words)),
+    )
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
     assert (first.purpose, second.purpose) == ("warm-up", "fit")
-    assert second.t[0] > first.t[-1]                                    # the same warm arm
+    assert second.t[0] > first.t[-1]  # the same warm arm
     assert 150.0 < first.t[-1] < 450.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
     before, after = friction_change(cold.result.points), friction_change(warm.result.points)
-    assert max(abs(change) for change in after.values()) < 0.25 * max(abs(change) for change in before.values())
+    assert max(abs(change) for change in after.values()) < 0.25 * max(
+        abs(change) for change in before.values()
+    )
     true = connect(arm).truth.joints[0].coulomb
-    assert warm.calibration.joints["turn"].parameters["coulomb"].value == pytest.approx(true, rel=0.02)
+    assert warm.calibration.joints["turn"].parameters["coulomb"].value == pytest.approx(
+        true, rel=0.02
+    )
     assert said[0][0] == "warm-up"
     assert "friction changes by no more than" in said[0][1]
     assert ended(first) in (tmp_path / "warm" / "report.html").read_text(encoding="utf-8")
-    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))        # the replay ends at the same sample
+    # the replay ends at the same sample
+    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))
     np.testing.assert_array_equal(again.t, first.t)
     assert ended(again) == ended(first)
 
@@ -111,7 +150,12 @@ def test_reaching_the_time_limit_is_reported(make_arm, tmp_path):
 def test_the_command_line_warms_up_first(cli, make_arm):
     outcome = cli("calibrate", make_arm().path, "--warm-up", "0.2", "-o", "out", "--json")
     assert outcome.code == 0, outcome.err
-    assert ("warm-up   0.2 min; too short to tell whether friction had settled; the test needs more than 2 min; drives"
-            in outcome.err)
-    assert [folder.name.split("_")[1] for folder in find_runs(Path("out"))] == ["warm-up", "whole-arm"]
+    assert (
+        "warm-up   0.2 min; too short to tell whether friction had settled; the test needs more "
+        "than 2 min; drives" in outcome.err
+    )
+    assert [folder.name.split("_")[1] for folder in find_runs(Path("out"))] == [
+        "warm-up",
+        "whole-arm",
+    ]
     assert len(json.loads(outcome.out)["calibration"]["runs"]) == 1

@@ -51,7 +51,9 @@ class TestPlan:
             np.testing.assert_array_equal(end, there.target)
             assert there.speed == back.speed
 
-    def test_all_joints_keep_a_window_of_whole_motor_revolutions_at_constant_speed(self, plan, lab6):
+    def test_all_joints_keep_a_window_of_whole_motor_revolutions_at_constant_speed(
+        self, plan, lab6
+    ):
         design = Design.of(lab6, None, WHOLE_ARM)
         for start, segment in sweeps(plan):
             motion = motion_profile(start, segment, plan.names, design.limits)
@@ -65,11 +67,21 @@ class TestPlan:
 
     def test_every_joint_has_its_whole_range_of_speeds(self, plan, lab6):
         slow, fast = Design.of(lab6, None, WHOLE_ARM).ends
-        speeds = np.array([segment.speeds(start, plan.names) for start, segment in sweeps(plan) if not segment.reference])
+        speeds = np.array(
+            [
+                segment.speeds(start, plan.names)
+                for start, segment in sweeps(plan)
+                if not segment.reference
+            ]
+        )
         np.testing.assert_allclose(speeds.min(axis=0), slow, rtol=1e-5)
         np.testing.assert_allclose(np.delete(speeds.max(axis=0), 4), np.delete(fast, 4), rtol=1e-5)
-        assert 0.9 * fast[4] < speeds[:, 4].max() < fast[4]             # j5 lacks the room for the ramps of the other joints
-        assert all(len(np.unique(column.round(6))) == WHOLE_ARM.postures * WHOLE_ARM.speeds for column in speeds.T)
+        # j5 lacks the room for the ramps of the other joints
+        assert 0.9 * fast[4] < speeds[:, 4].max() < fast[4]
+        assert all(
+            len(np.unique(column.round(6))) == WHOLE_ARM.postures * WHOLE_ARM.speeds
+            for column in speeds.T
+        )
 
     def test_the_plan_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, lab6):
         assert plan.robot_time < 0.3 * plan_constant_speed(lab6, seed=3).robot_time
@@ -77,14 +89,28 @@ class TestPlan:
     def test_speeds_are_multiples_of_the_drives_resolution(self, lab6):
         step = np.array([0.004, 0.003, 0.0, 0.005, 0.002, 0.001])
         made = plan_whole_arm(lab6, None, 1, SMALL, step)
-        speeds = np.array([segment.speeds(start, made.names) for start, segment in sweeps(made) if segment.reference])
+        speeds = np.array(
+            [
+                segment.speeds(start, made.names)
+                for start, segment in sweeps(made)
+                if segment.reference
+            ]
+        )
         counts = np.delete(speeds, 2, axis=1) / np.delete(step, 2)
         np.testing.assert_allclose(counts, counts.round(), atol=0.01)
 
     def test_loads_spread_as_widely_as_with_one_joint_at_a_time(self, plan, lab6):
         mechanism = load_mechanism(lab6)
-        whole, single = (load_spread(made, mechanism) for made in (plan, plan_constant_speed(lab6, seed=3)))
-        for joint, kind in (("j1", "normal"), ("j2", "torque"), ("j3", "torque"), ("j4", "normal"), ("j5", "torque")):
+        whole, single = (
+            load_spread(made, mechanism) for made in (plan, plan_constant_speed(lab6, seed=3))
+        )
+        for joint, kind in (
+            ("j1", "normal"),
+            ("j2", "torque"),
+            ("j3", "torque"),
+            ("j4", "normal"),
+            ("j5", "torque"),
+        ):
             assert np.ptp(whole[joint][kind]) > 0.8 * np.ptp(single[joint][kind])
 
     def test_a_file_gives_the_same_plan(self, plan, tmp_path):
@@ -103,16 +129,25 @@ class TestPlan:
         way, speeds = sweep(design, design.ends[1])
         roomy = Design.of(lab6, None, SMALL)
         assert way[3] <= design.longest[3]
-        np.testing.assert_allclose(np.delete(speeds, 3), np.delete(sweep(roomy, roomy.ends[1])[1], 3))
+        np.testing.assert_allclose(
+            np.delete(speeds, 3), np.delete(sweep(roomy, roomy.ends[1])[1], 3)
+        )
 
     def test_a_sweep_beyond_a_velocity_limit_is_refused(self, plan, lab6):
         k = next(k for k, segment in enumerate(plan.segments) if segment.kind == "sweep")
-        segments = (*plan.segments[:k], replace(plan.segments[k], speed=1.7), *plan.segments[k + 1:])
+        segments = (
+            *plan.segments[:k],
+            replace(plan.segments[k], speed=1.7),
+            *plan.segments[k + 1 :],
+        )
         with pytest.raises(PlanError, match=r"moves j\d at .* rad/s, limit"):
             check_plan(replace(plan, segments=segments), lab6, load_mechanism(lab6))
 
     def test_a_refusal_names_the_joint_without_room_at_home(self, lab6):
-        joints = {**lab6.joints, "j5": replace(lab6.joint("j5"), position=(0.55, 0.65), velocity=0.01)}
+        joints = {
+            **lab6.joints,
+            "j5": replace(lab6.joint("j5"), position=(0.55, 0.65), velocity=0.01),
+        }
         with pytest.raises(PlanError, match="j5"):
             plan_whole_arm(replace(lab6, joints=joints))
 
@@ -125,7 +160,11 @@ def test_many_directions_from_home_are_tried() -> None:
     """In the box of offset6 few directions are clear."""
     arm = load_arm("offset6")
     for seed in (20, 23, 24, 38):
-        check_plan(plan_method("whole-arm", arm, None, seed, goal=first_goal(0.05, None)), arm, load_mechanism(arm))
+        check_plan(
+            plan_method("whole-arm", arm, None, seed, goal=first_goal(0.05, None)),
+            arm,
+            load_mechanism(arm),
+        )
 
 
 @pytest.mark.parametrize("arm", ["lab6", "offset6"])
@@ -139,13 +178,25 @@ def test_plans_stay_inside_limits_and_box(arm, seed):
 
 def bare(arm: ArmFile, **knobs: object) -> ArmFile:
     """The arm without noise, ripple, scatter and warm-up, with some changed settings."""
-    quiet = {"torque_noise": 0.0, "ripple": 0.0, "stroke_scatter": 0.0, "warm_up": 0.0, "torque_delay": 0.0, "mass_error": 0.0,
-             "velocity_noise": 0.0, "torque_step": 0.0, "encoder_step": 0.0}
+    quiet = {
+        "torque_noise": 0.0,
+        "ripple": 0.0,
+        "stroke_scatter": 0.0,
+        "warm_up": 0.0,
+        "torque_delay": 0.0,
+        "mass_error": 0.0,
+        "velocity_noise": 0.0,
+        "torque_step": 0.0,
+        "encoder_step": 0.0,
+    }
     return replace(arm, simulation={**arm.simulation, **quiet, **knobs})
 
 
-@pytest.mark.parametrize("knobs", [{}, {"payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}}, {"bandwidth": 12.0}],
-                         ids=["clean", "unknown 2 kg", "slow loops"])
+@pytest.mark.parametrize(
+    "knobs",
+    [{}, {"payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}}, {"bandwidth": 12.0}],
+    ids=["clean", "unknown 2 kg", "slow loops"],
+)
 def test_round_trips_give_the_friction_of_all_joints(lab6, tmp_path, knobs):
     """Friction equals MuJoCo's truth at the same states, without influence of the other joints."""
     arm = bare(lab6, **knobs)
@@ -155,17 +206,22 @@ def test_round_trips_give_the_friction_of_all_joints(lab6, tmp_path, knobs):
     for name, rows in reduction.points.groupby("joint").indices.items():
         j, odd = run.names.index(str(name)), reduction.points["odd"].to_numpy(dtype=float)[rows]
         trips = len(set(reduction.points["segment"].iloc[rows]))
-        assert trips >= (4 if knobs.get("bandwidth") else 7)            # slow loops do not settle in the fastest sweeps
+        # slow loops do not settle in the fastest sweeps
+        assert trips >= (4 if knobs.get("bandwidth") else 7)
         off = odd / true[rows, j] - 1.0
         assert np.sqrt(np.mean(off**2)) < (0.03 if knobs.get("bandwidth") else 0.012), name
         assert abs(off.mean()) < (0.01 if knobs.get("bandwidth") else 0.005), name
 
 
 def test_a_shared_motor_never_stands_still_and_its_joints_alternate(lab6):
-    """The friction of a motor at rest has no sign. If the same joint always led, motor and joint friction would be equal."""
+    """The friction of a motor at rest has no sign. If the same joint always led, motor and
+    joint friction would be equal.
+    """
     design = Design.of(replace(lab6, transmission={"j6": {"j5": 1.0}}), None, WHOLE_ARM)
     levels = design.at_level(np.linspace(0.0, 1.0, 5))
-    rates = np.array([sweep(design, speeds, slower)[1][4:] for slower in (0, 1) for speeds in levels])
+    rates = np.array(
+        [sweep(design, speeds, slower)[1][4:] for slower in (0, 1) for speeds in levels]
+    )
     assert (np.abs(rates[:, 0] - rates[:, 1]) > 0.3 * rates.max(axis=1)).all()
     assert (rates[:5, 0] > rates[:5, 1]).all()
     assert (rates[5:, 0] < rates[5:, 1]).all()

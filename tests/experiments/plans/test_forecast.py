@@ -16,7 +16,13 @@ from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.refine import precision
 from stribeck.experiments.methods.registry import METHODS, plan_method
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
-from stribeck.experiments.plans.forecast import check_separable, forecast, points_ahead, richest, ways_of
+from stribeck.experiments.plans.forecast import (
+    check_separable,
+    forecast,
+    points_ahead,
+    richest,
+    ways_of,
+)
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import Design, Goal
 from stribeck.experiments.recording.drive_plan import drive_plan
@@ -47,26 +53,49 @@ def test_points_are_those_of_the_run(followed: tuple[ArmFile, Plan, Run]) -> Non
     """As many round trips and points of every joint, at the same speeds and loads."""
     arm, plan, run = followed
     mechanism = load_mechanism(arm)
-    ahead = points_ahead(ways_of(plan, Design.of(arm, None, WHOLE_ARM)), Design.of(arm, None, WHOLE_ARM))
+    ahead = points_ahead(
+        ways_of(plan, Design.of(arm, None, WHOLE_ARM)), Design.of(arm, None, WHOLE_ARM)
+    )
     points = reduce_run(run, mechanism).points
     for name in mechanism.names:
         own, came = (table[table["joint"] == name] for table in (ahead, points))
         trips = [table["segment"].nunique() for table in (own, came)]
         assert abs(trips[0] - trips[1]) <= 0.06 * trips[0]
         assert len(came) == pytest.approx(len(own), rel=0.15)
-        for column, tolerance in (("speed", 0.01), ("torque", 0.06), ("bending", 0.06), ("gravity", 0.06)):
-            ends = [np.quantile(table.groupby("segment")[column].mean(), (0.05, 0.5, 0.95)) for table in (own, came)]
-            np.testing.assert_allclose(ends[1], ends[0], atol=tolerance * np.ptp(own[column]) + 1e-3, err_msg=f"{name} {column}")
+        for column, tolerance in (
+            ("speed", 0.01),
+            ("torque", 0.06),
+            ("bending", 0.06),
+            ("gravity", 0.06),
+        ):
+            ends = [
+                np.quantile(table.groupby("segment")[column].mean(), (0.05, 0.5, 0.95))
+                for table in (own, came)
+            ]
+            np.testing.assert_allclose(
+                ends[1],
+                ends[0],
+                atol=tolerance * np.ptp(own[column]) + 1e-3,
+                err_msg=f"{name} {column}",
+            )
 
 
-def test_intervals_are_those_of_the_fit_once_friction_is_known(followed: tuple[ArmFile, Plan, Run],
-                                                              found: Identification) -> None:
-    """The same plan again by what the first run told: half of what was left open is predicted to remain, by 1/sqrt(2)."""
+def test_intervals_are_those_of_the_fit_once_friction_is_known(
+    followed: tuple[ArmFile, Plan, Run], found: Identification
+) -> None:
+    """The same plan again by what the first run told: half of what was left open is
+    predicted to remain, by 1/sqrt(2).
+    """
     arm, plan, _ = followed
-    thought = {name: replace(learnt(joint.fit), earlier=None) for name, joint in found.joints.items()}
+    thought = {
+        name: replace(learnt(joint.fit), earlier=None) for name, joint in found.joints.items()
+    }
     again = forecast(plan, Design.of(arm, None, WHOLE_ARM), thought)
-    ratio = {(told.joint, name): width / _half_width(found.joints[told.joint].fit, name)
-             for told in again.predicted for name, width in told.parameters.items()}
+    ratio = {
+        (told.joint, name): width / _half_width(found.joints[told.joint].fit, name)
+        for told in again.predicted
+        for name, width in told.parameters.items()
+    }
     assert set(thought) == {told.joint for told in again.predicted}
     assert 0.6 < np.median(list(ratio.values())) < 1.5
     assert all(0.25 < value < 4.0 for value in ratio.values()), ratio
@@ -76,7 +105,9 @@ def _half_width(fit: FitResult, name: str) -> float:
     return fit.parameters[name].half_width / fit.values[name]
 
 
-def test_nobody_needs_to_have_measured_for_a_forecast(followed: tuple[ArmFile, Plan, Run], found: Identification) -> None:
+def test_nobody_needs_to_have_measured_for_a_forecast(
+    followed: tuple[ArmFile, Plan, Run], found: Identification
+) -> None:
     """Expected of geared arms in general, right within a factor for this one."""
     _, plan, _ = followed
     told = richest(plan.predicted)
@@ -88,7 +119,9 @@ def test_nobody_needs_to_have_measured_for_a_forecast(followed: tuple[ArmFile, P
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_file_keeps_what_was_predicted(make_arm: Callable[..., ArmFile], tmp_path: Path, method: str) -> None:
+def test_a_file_keeps_what_was_predicted(
+    make_arm: Callable[..., ArmFile], tmp_path: Path, method: str
+) -> None:
     plan = plan_method(method, make_arm(), seed=1)
     assert plan.predicted
     path = tmp_path / "plan.toml"
@@ -96,46 +129,69 @@ def test_a_file_keeps_what_was_predicted(make_arm: Callable[..., ArmFile], tmp_p
     assert read_plan(path) == plan
 
 
-def test_a_plan_that_cannot_separate_the_parameters_is_refused(make_arm: Callable[..., ArmFile],
-                                                              make_plan: Callable[..., Plan]) -> None:
+def test_a_plan_that_cannot_separate_the_parameters_is_refused(
+    make_arm: Callable[..., ArmFile], make_plan: Callable[..., Plan]
+) -> None:
     arm = make_arm()
     design = Design.of(arm, None, WHOLE_ARM)
-    check_separable(forecast(make_plan(arm, speeds=(0.05, 0.1, 0.2, 0.4, 0.8) * 4, way=0.8), design))
-    words = r"round trips of turn cannot separate its friction parameters: .*viscous ± .*wider range"
+    check_separable(
+        forecast(make_plan(arm, speeds=(0.05, 0.1, 0.2, 0.4, 0.8) * 4, way=0.8), design)
+    )
+    words = (
+        r"round trips of turn cannot separate its friction parameters: .*viscous ± .*wider range"
+    )
     with pytest.raises(PlanError, match=words):
         check_separable(forecast(make_plan(arm, speeds=(0.4, 0.41, 0.42), way=0.8), design))
 
 
-def test_a_velocity_limit_out_of_reach_is_none_to_expect_friction_by(make_arm: Callable[..., ArmFile], tmp_path: Path) -> None:
-    """Models state 1000 rad/s; the plan says which speeds there is room for, and the fit tells the friction there."""
+def test_a_velocity_limit_out_of_reach_is_none_to_expect_friction_by(
+    make_arm: Callable[..., ArmFile], tmp_path: Path
+) -> None:
+    """Models state 1000 rad/s; the plan says which speeds there is room for, and the fit
+    tells the friction there.
+    """
     arm = make_arm({"joints": {"turn": {"velocity": 1000.0}}})
     plan = plan_method("whole-arm", arm, ("turn",), 1, Goal(time=60.0))
     slower = plan.lowered[0]
     assert (slower.joint, slower.wanted) == ("turn", pytest.approx(850.0))
-    assert slower.speed == pytest.approx(max(abs(segment.speeds(start, plan.names)[0]) for start, segment in plan.legs()
-                                             if segment.kind != "move"), rel=0.02)
+    assert slower.speed == pytest.approx(
+        max(
+            abs(segment.speeds(start, plan.names)[0])
+            for start, segment in plan.legs()
+            if segment.kind != "move"
+        ),
+        rel=0.02,
+    )
     fit = identify([load_run(drive_plan(arm, plan, tmp_path / "out", 1))]).joints["turn"].fit
     told = next(told for told in plan.predicted if (told.joint, told.load) == ("turn", "none"))
-    assert max(fit.band(w := np.geomspace(fit.data.w.min(), fit.data.w.max(), 20)) / fit.predict(w)) < 2.0 * told.friction
+    assert (
+        max(fit.band(w := np.geomspace(fit.data.w.min(), fit.data.w.max(), 20)) / fit.predict(w))
+        < 2.0 * told.friction
+    )
 
 
 def test_joints_are_listed_in_the_order_of_the_arm(followed: tuple[ArmFile, Plan, Run]) -> None:
     plan = followed[1]
-    by_precision = replace(plan, predicted=tuple(sorted(plan.predicted, key=lambda told: told.joint, reverse=True)))
+    by_precision = replace(
+        plan, predicted=tuple(sorted(plan.predicted, key=lambda told: told.joint, reverse=True))
+    )
     assert list(forecast_table(by_precision, 0.05).columns[0].cells) == list(plan.names)
 
 
 def test_it_is_said_what_was_not_reached(found: Identification) -> None:
     assert precision(found, ("j1", "j2"), 1.0, "").startswith("95 % half width of friction: j1 ")
     assert "yet" not in precision(found, ("j1", "j2"), 1.0, "")
-    assert "target of 0.001 % not reached for j1, j2: no time" in precision(found, ("j1", "j2"), 1e-5, "no time")
+    assert "target of 0.001 % not reached for j1, j2: no time" in precision(
+        found, ("j1", "j2"), 1e-5, "no time"
+    )
 
 
 class TestGoals:
     """`--target` and `--budget`."""
 
-    def test_the_target_is_reached_in_less_time_than_the_whole_grid_takes(self, followed: tuple[ArmFile, Plan, Run],
-                                                                         tmp_path: Path) -> None:
+    def test_the_target_is_reached_in_less_time_than_the_whole_grid_takes(
+        self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path
+    ) -> None:
         arm, plan, _ = followed
         delivery = calibrate(arm, tmp_path / "out", CampaignOptions(seed=1, target=0.05))
         fits = {name: joint.fit for name, joint in delivery.result.joints.items()}
@@ -147,31 +203,52 @@ class TestGoals:
             assert np.max(fit.interval(speed, load) / fit.predict(speed, load)) <= 0.05 + 1e-9, name
 
     def test_the_budget_is_kept(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
-        """Over several runs, and the folder of a campaign that was broken off goes on with the same plans."""
-        delivery = calibrate(followed[0], tmp_path / "out", CampaignOptions(("j5", "j6"), seed=1, budget=100.0))
-        assert 50.0 < delivery.robot_time <= 100.0 + 10.0           # the way to the start is no part of a plan
+        """Over several runs, and the folder of a campaign that was broken off
+        goes on with the same plans.
+        """
+        delivery = calibrate(
+            followed[0], tmp_path / "out", CampaignOptions(("j5", "j6"), seed=1, budget=100.0)
+        )
+        # the way to the start is no part of a plan
+        assert 50.0 < delivery.robot_time <= 100.0 + 10.0
 
-    def test_no_plan_fits_into_a_moment(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
-        with pytest.raises(PlanError, match=r"5 s of robot time are too short; the shortest plan takes \d+ s"):
+    def test_no_plan_fits_into_a_moment(
+        self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path
+    ) -> None:
+        with pytest.raises(
+            PlanError, match=r"5 s of robot time are too short; the shortest plan takes \d+ s"
+        ):
             calibrate(followed[0], tmp_path / "out", CampaignOptions(seed=1, budget=5.0))
 
     def test_the_first_plan_can_be_seen_before(self, cli: Callable[..., Any]) -> None:
-        whole, first = (json.loads(cli("plan", "lab6", "--seed", "1", "--json", *goal).out) for goal in ((), ("--target", "5%")))
+        whole, first = (
+            json.loads(cli("plan", "lab6", "--seed", "1", "--json", *goal).out)
+            for goal in ((), ("--target", "5%"))
+        )
         assert first["robot_time_s"] < 0.5 * whole["robot_time_s"]
         refused = cli("plan", "lab6", "--experiment", "breakaway", "--budget", "90s")
         assert (refused.code, "--experiment breakaway" in refused.err) == (2, True)
 
-    @pytest.mark.parametrize(("option", "value"), [("--target", "5"), ("--target", "wide"), ("--budget", "3 parsecs"),
-                                                   ("--budget", "-3s")])
+    @pytest.mark.parametrize(
+        ("option", "value"),
+        [("--target", "5"), ("--target", "wide"), ("--budget", "3 parsecs"), ("--budget", "-3s")],
+    )
     def test_what_is_no_goal(self, cli: Callable[..., Any], option: str, value: str) -> None:
         outcome = cli("calibrate", "lab6", option, value)
         assert (outcome.code, option in outcome.err) == (2, True)
 
 
-def test_further_plans_serve_what_is_weak(followed: tuple[ArmFile, Plan, Run], found: Identification) -> None:
+def test_further_plans_serve_what_is_weak(
+    followed: tuple[ArmFile, Plan, Run], found: Identification
+) -> None:
     """Of a joint that is known as well as wanted nothing is asked."""
     arm, *_ = followed
-    known: dict[str, Expectation] = {name: learnt(joint.fit) for name, joint in found.joints.items()}
+    known: dict[str, Expectation] = {
+        name: learnt(joint.fit) for name, joint in found.joints.items()
+    }
     plan = plan_method("single", arm, ("j3",), 2, goal=Goal(0.002, np.inf, 300.0), earlier=known)
-    assert {segment.joint for segment in plan.segments if segment.kind == "stroke" and not segment.reference} <= {"j3"}
-
+    assert {
+        segment.joint
+        for segment in plan.segments
+        if segment.kind == "stroke" and not segment.reference
+    } <= {"j3"}

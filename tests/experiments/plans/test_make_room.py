@@ -1,4 +1,6 @@
-"""Speeds without room are lowered and reported; other speeds do not change; an arm without room at any speed is refused."""
+"""Speeds without room are lowered and reported; other speeds do not change; an arm without
+room at any speed is refused.
+"""
 
 from dataclasses import replace
 
@@ -14,7 +16,7 @@ from stribeck.experiments.plans.plan import plan_table, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
 from stribeck.ident.arm.load_mechanism import load_mechanism
 
-TIGHT = [[-2, 0.355], [-0.2, 0.12], [-2, 2]]        # the boom, 0.37 m long, may turn by 0.05 rad
+TIGHT = [[-2, 0.355], [-0.2, 0.12], [-2, 2]]  # the boom, 0.37 m long, may turn by 0.05 rad
 
 
 def within(box):
@@ -24,13 +26,19 @@ def within(box):
 
 def fastest(plan):
     """Highest speed of each joint in strokes and sweeps."""
-    speeds = [segment.speeds(start, plan.names) for start, segment in plan.legs() if segment.kind in ("stroke", "sweep")]
+    speeds = [
+        segment.speeds(start, plan.names)
+        for start, segment in plan.legs()
+        if segment.kind in ("stroke", "sweep")
+    ]
     return dict(zip(plan.names, np.max(speeds, axis=0).tolist(), strict=True))
 
 
 @pytest.fixture
 def cramped(make_arm):
-    """An arm whose turning joint moves the boom out of the box in fast strokes, while the boom itself has room."""
+    """An arm whose turning joint moves the boom out of the box in fast strokes, while
+    the boom itself has room.
+    """
     return make_arm(within([[-2, 2], [-0.15, 0.15], [-2, 2]]))
 
 
@@ -55,7 +63,11 @@ def test_the_lowest_speed_does_not_change(cramped, options):
     make = plan_whole_arm if options is WHOLE_ARM else plan_constant_speed
     slow = Design.of(cramped, None, options).ends[0]
     legs = make(cramped).legs()
-    slowest = min(segment.speeds(start, ("turn", "lift"))[0] for start, segment in legs if segment.joint == "turn")
+    slowest = min(
+        segment.speeds(start, ("turn", "lift"))[0]
+        for start, segment in legs
+        if segment.joint == "turn"
+    )
     assert slowest == pytest.approx(slow[0], rel=0.1)
 
 
@@ -69,8 +81,11 @@ def test_a_plan_with_room_does_not_change(make_arm, make):
 @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
 def test_an_arm_without_room_for_the_least_range_of_speeds_is_refused(make_arm, make):
     arm = make_arm(within(TIGHT))
-    with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad.*; "
-                                        r"slower strokes have no room either"):
+    with pytest.raises(
+        PlanError,
+        match=r"joint turn has no room for a stroke of \d\.\d\d rad.*; "
+        r"slower strokes have no room either",
+    ):
         make(arm)
 
 
@@ -80,14 +95,24 @@ def test_the_range_of_speeds_stays_wide_enough(make_arm, width):
     plan = plan_constant_speed(arm)
     assert plan.lowered
     slow = Design.of(arm, None, ConstantSpeed()).ends[0]
-    assert all(lowered.speed >= 0.99 * LEAST_SPREAD * slow[plan.names.index(lowered.joint)] for lowered in plan.lowered)
+    assert all(
+        lowered.speed >= 0.99 * LEAST_SPREAD * slow[plan.names.index(lowered.joint)]
+        for lowered in plan.lowered
+    )
 
 
 @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm])
 def test_speeds_are_lowered_for_overrun_after_a_silent_computer(make_arm, make):
-    """At its highest speed the drive would overrun a limit; at a lower speed strokes and overrun have room."""
-    arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "joints": {"turn": {"position": [-0.9, 0.9], "velocity": 4.0}},
-                    "workspace": {"box": [[-2.0, 2.0]] * 3}})
+    """At its highest speed the drive would overrun a limit; at a lower speed
+    strokes and overrun have room.
+    """
+    arm = make_arm(
+        {
+            "driver": {"kind": "bench", "watchdog": 0.3},
+            "joints": {"turn": {"position": [-0.9, 0.9], "velocity": 4.0}},
+            "workspace": {"box": [[-2.0, 2.0]] * 3},
+        }
+    )
     plan = make(arm)
     check_plan(plan, arm, load_mechanism(arm))
     (lowered,) = plan.lowered
@@ -107,7 +132,10 @@ class TestCommand:
         assert outcome.code == 0, outcome.err
         said = " ".join(outcome.err.split())
         assert "note turn: strokes up to" in said
-        assert "instead of 1.7 rad/s: faster strokes from home have no room inside limits and box" in said
+        assert (
+            "instead of 1.7 rad/s: faster strokes from home have no room inside limits and box"
+            in said
+        )
         assert '"wanted": 1.7' in outcome.out
 
     @pytest.mark.usefixtures("short")

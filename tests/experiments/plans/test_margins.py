@@ -23,11 +23,15 @@ SMALL = ConstantSpeed(postures=2, speeds=2)
 
 
 class TestSilence:
-    """If the computer stops sending, joints keep their last speed until the drives' watchdogs act."""
+    """If the computer stops sending, joints keep their last speed until
+    the drives' watchdogs act.
+    """
 
-    BUS = {"kind": "canopen", "watchdog": 0.3, "bus": {"interface": "virtual", "channel": "nobody"}}     # noqa: RUF012
-    DRIVES = {"turn": {"drive": {"node": 1, "rated_torque": 0.6, "position_counts": 65536}},             # noqa: RUF012
-              "lift": {"drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536}}}
+    BUS = {"kind": "canopen", "watchdog": 0.3, "bus": {"interface": "virtual", "channel": "nobody"}}  # noqa: RUF012
+    DRIVES = {  # noqa: RUF012
+        "turn": {"drive": {"node": 1, "rated_torque": 0.6, "position_counts": 65536}},
+        "lift": {"drive": {"node": 2, "rated_torque": 0.4, "position_counts": 65536}},
+    }
 
     @pytest.fixture
     def wired(self, make_arm):
@@ -40,20 +44,34 @@ class TestSilence:
         """Compared with all instants of a long stroke."""
         acceleration = 4.0
         ramp = speed / (ACCELERATION_SHARE * acceleration)
-        left = np.linspace(0.0, ramp, 2001)                       # s to the end of the ramp
+        left = np.linspace(0.0, ramp, 2001)  # s to the end of the ramp
         v = ACCELERATION_SHARE * acceleration * left
-        beyond = v * silent + v**2 / (2.0 * acceleration) - ACCELERATION_SHARE * acceleration * left**2 / 2.0
-        assert run_on(np.array([speed]), np.array([acceleration]), silent)[0] == pytest.approx(beyond.max(), rel=1e-5)
+        beyond = (
+            v * silent
+            + v**2 / (2.0 * acceleration)
+            - ACCELERATION_SHARE * acceleration * left**2 / 2.0
+        )
+        assert run_on(np.array([speed]), np.array([acceleration]), silent)[0] == pytest.approx(
+            beyond.max(), rel=1e-5
+        )
 
     def test_without_collision_checks_only_one_joint_moves_to_the_start(self, wired, make_arm):
         plan = plan_whole_arm(wired, None, 0, SMALL)
         check_way(np.array(plan.start) + np.array([0.3, -0.3]), plan, wired, load_mechanism(wired))
-        bare = make_arm({"driver": self.BUS, "joints": self.DRIVES, "workspace": {"home": [0.0, 0.0]}})
+        bare = make_arm(
+            {"driver": self.BUS, "joints": self.DRIVES, "workspace": {"home": [0.0, 0.0]}}
+        )
         check_way(np.array(plan.start) + np.array([0.3, 0.0]), plan, bare, load_mechanism(bare))
-        with pytest.raises(PlanError, match=r"turn, lift are away from the start of the plan, .* nothing moved"):
-            check_way(np.array(plan.start) + np.array([0.3, -0.3]), plan, bare, load_mechanism(bare))
+        with pytest.raises(
+            PlanError, match=r"turn, lift are away from the start of the plan, .* nothing moved"
+        ):
+            check_way(
+                np.array(plan.start) + np.array([0.3, -0.3]), plan, bare, load_mechanism(bare)
+            )
 
-    @pytest.mark.parametrize(("share", "room", "free"), [(0.1, 0.06, True), (1.0, 0.06, False), (0.1, 0.005, False)])
+    @pytest.mark.parametrize(
+        ("share", "room", "free"), [(0.1, 0.06, True), (1.0, 0.06, False), (0.1, 0.005, False)]
+    )
     def test_the_path_to_the_start_has_room_for_overrun(self, wired, share, room, free):
         mechanism = load_mechanism(wired)
         start = np.array([wired.limits(mechanism).position[0, 1] - room, 0.0])
@@ -62,25 +80,36 @@ class TestSilence:
         if free:
             check_way(stands, plan, wired, mechanism, share)
             return
-        with pytest.raises(PlanError, match=r"the path to the start takes turn at .* before its limit, .* stops sending"):
+        with pytest.raises(
+            PlanError,
+            match=r"the path to the start takes turn at .* before its limit, .* stops sending",
+        ):
             check_way(stands, plan, wired, mechanism, share)
 
     def test_plans_have_room_for_overrun(self, wired, make_arm):
         assert silence(wired) == pytest.approx(0.3 + 2.0 / wired.driver.rate)
         assert silence(make_arm()) == 0.0
         coasts = replace(wired, driver=wired.driver.model_copy(update={"kind": "odrive"}))
-        assert silence(coasts) == pytest.approx(silence(wired) + 0.1)           # until the brakes hold
+        # until the brakes hold
+        assert silence(coasts) == pytest.approx(silence(wired) + 0.1)
         mechanism = load_mechanism(wired)
         limits, plan = wired.limits(mechanism), plan_whole_arm(wired, None, 0, SMALL)
         assert checked(plan, wired) > 0.0
         ends = np.array([segment.target for segment in plan.segments])
         needed = run_on(SMALL.fastest * limits.velocity, limits.acceleration, 0.3)
         assert (needed > 0.2).all()
-        assert (np.minimum(ends - limits.position[:, 0], limits.position[:, 1] - ends).min(axis=0) >= needed - 1e-9).all()
+        assert (
+            np.minimum(ends - limits.position[:, 0], limits.position[:, 1] - ends).min(axis=0)
+            >= needed - 1e-9
+        ).all()
 
     def test_a_written_plan_without_room_for_overrun_is_refused(self, wired, make_plan):
-        with pytest.raises(PlanError, match=r"segment 1 takes turn at 1 rad/s to 0\.1 rad before its limit, but 0\.268 rad are "
-                                            r"needed to stop: .* keeps moving for 0\.31 s \(driver\.watchdog plus 2 cycles, "):
+        with pytest.raises(
+            PlanError,
+            match=r"segment 1 takes turn at 1 rad/s to 0\.1 rad before its limit, but 0\.268 rad "
+            r"are "
+            r"needed to stop: .* keeps moving for 0\.31 s \(driver\.watchdog plus 2 cycles, ",
+        ):
             checked(make_plan(wired, speeds=(1.0,), posture=(2.1, 0.3)), wired)
         checked(make_plan(wired, speeds=(0.3,), posture=(2.1, 0.3)), wired)
 
@@ -88,20 +117,38 @@ class TestSilence:
         mechanism = load_mechanism(wired)
         swing = Segment(0, "swing", (1.0, 0.3), 0, "turn", 1.0, swings=(3, 1))
         plan = replace(plan_validation(wired), start=(2.4, 0.3), segments=(swing,))
-        with pytest.raises(PlanError, match=r"segment 0 takes turn at 1 rad/s to 0\.1 rad before its limit"):
+        with pytest.raises(
+            PlanError, match=r"segment 0 takes turn at 1 rad/s to 0\.1 rad before its limit"
+        ):
             check_plan(plan, wired, mechanism)
 
-    @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm, plan_validation, plan_lowest_speed, plan_breakaway])
+    @pytest.mark.parametrize(
+        "make",
+        [plan_constant_speed, plan_whole_arm, plan_validation, plan_lowest_speed, plan_breakaway],
+    )
     def test_a_range_too_short_to_stop_is_refused_with_the_joint(self, make_arm, make):
-        arm = make_arm({"driver": {"kind": "bench", "watchdog": 0.3}, "joints": {"turn": {"position": [-0.05, 0.05]}},
-                        "workspace": {"box": [[-2.0, 2.0]] * 3}})
-        with pytest.raises(PlanError, match=r"joint turn has 0\.1 rad between .*, "
-                                            r"but would overrun by 0\.\d+ rad in either direction"):
+        arm = make_arm(
+            {
+                "driver": {"kind": "bench", "watchdog": 0.3},
+                "joints": {"turn": {"position": [-0.05, 0.05]}},
+                "workspace": {"box": [[-2.0, 2.0]] * 3},
+            }
+        )
+        with pytest.raises(
+            PlanError,
+            match=r"joint turn has 0\.1 rad between .*, "
+            r"but would overrun by 0\.\d+ rad in either direction",
+        ):
             make(arm)
 
-    @pytest.mark.parametrize(("change", "words"), [
-        ({"joint": "elbow"}, "unknown joint 'elbow'"), ({"speed": 0.0}, "moves turn at 0 rad/s"),
-        ({"kind": "swing"}, "a swing needs swings")])
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"joint": "elbow"}, "unknown joint 'elbow'"),
+            ({"speed": 0.0}, "moves turn at 0 rad/s"),
+            ({"kind": "swing"}, "a swing needs swings"),
+        ],
+    )
     def test_damaged_plans_are_refused_as_for_any_arm(self, wired, make_plan, change, words):
         with pytest.raises(PlanError, match=words):
             checked(changed(make_plan(wired, speeds=(0.3,)), 1, **change), wired)

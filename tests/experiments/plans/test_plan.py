@@ -23,30 +23,67 @@ class TestFile:
 
     def test_the_file_has_one_line_per_segment(self, plan, tmp_path):
         write_plan(plan, tmp_path / "plan.toml")
-        lines = [line for line in (tmp_path / "plan.toml").read_text(encoding="utf-8").splitlines() if "target" in line]
+        lines = [
+            line
+            for line in (tmp_path / "plan.toml").read_text(encoding="utf-8").splitlines()
+            if "target" in line
+        ]
         assert len(lines) == len(plan.segments) == 5
 
     def test_the_file_states_schema_arm_method_seed_and_robot_time(self, plan, tmp_path):
         write_plan(plan, tmp_path / "plan.toml")
         table = tomllib.loads((tmp_path / "plan.toml").read_text(encoding="utf-8"))
         assert {key: table[key] for key in ("schema", "arm", "method", "seed", "names")} == {
-            "schema": 1, "arm": "pair", "method": "a test", "seed": 0, "names": ["turn", "lift"]}
+            "schema": 1,
+            "arm": "pair",
+            "method": "a test",
+            "seed": 0,
+            "names": ["turn", "lift"],
+        }
         assert table["robot_time"] == pytest.approx(plan.robot_time)
-        assert table["segments"][2] == {"id": 2, "kind": "stroke", "target": [0.2, 0.3], "posture": 1, "joint": "turn",
-                                        "speed": 0.4, "mirror_of": 1}
+        assert table["segments"][2] == {
+            "id": 2,
+            "kind": "stroke",
+            "target": [0.2, 0.3],
+            "posture": 1,
+            "joint": "turn",
+            "speed": 0.4,
+            "mirror_of": 1,
+        }
 
-    @pytest.mark.parametrize(("change", "words"), [
-        (lambda table: table.pop("names"), ["names is missing"]),
-        (lambda table: table.update(sped=1), ["unknown key 'sped'", "did you mean 'seed'"]),
-        (lambda table: table.update(purpose="warmup"), ["purpose", "'warmup'", "did you mean 'warm-up'", "lowest-speed"]),
-        (lambda table: table["segments"][1].update(sped=1), ["segments.1.sped", "did you mean 'speed'"]),
-        (lambda table: table["segments"][1].update(kind="strok"), ["segments.1.kind", "'strok'"]),
-        (lambda table: table["segments"][1].update(speed=float("nan")), ["segments.1.speed", "nan"]),
-        (lambda table: table["segments"][1].update(target=[0.0]), ["segment 1: target has 1 value(s), but names lists 2 joint"]),
-        (lambda table: table.update(start=[0.0, 0.0, 0.0]), ["start has 3 value(s), but names lists 2 joint(s)"]),
-        (lambda table: table.update(schema=2), ["schema 2 is newer"]),
-        (lambda table: table.pop("schema"), ["schema"]),
-    ])
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda table: table.pop("names"), ["names is missing"]),
+            (lambda table: table.update(sped=1), ["unknown key 'sped'", "did you mean 'seed'"]),
+            (
+                lambda table: table.update(purpose="warmup"),
+                ["purpose", "'warmup'", "did you mean 'warm-up'", "lowest-speed"],
+            ),
+            (
+                lambda table: table["segments"][1].update(sped=1),
+                ["segments.1.sped", "did you mean 'speed'"],
+            ),
+            (
+                lambda table: table["segments"][1].update(kind="strok"),
+                ["segments.1.kind", "'strok'"],
+            ),
+            (
+                lambda table: table["segments"][1].update(speed=float("nan")),
+                ["segments.1.speed", "nan"],
+            ),
+            (
+                lambda table: table["segments"][1].update(target=[0.0]),
+                ["segment 1: target has 1 value(s), but names lists 2 joint"],
+            ),
+            (
+                lambda table: table.update(start=[0.0, 0.0, 0.0]),
+                ["start has 3 value(s), but names lists 2 joint(s)"],
+            ),
+            (lambda table: table.update(schema=2), ["schema 2 is newer"]),
+            (lambda table: table.pop("schema"), ["schema"]),
+        ],
+    )
     def test_an_invalid_plan_is_refused_with_the_key(self, plan, tmp_path, change, words):
         path = tmp_path / "plan.toml"
         write_plan(plan, path)

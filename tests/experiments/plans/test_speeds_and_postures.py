@@ -25,9 +25,21 @@ def test_rounding_to_the_resolution_keeps_the_slowest_speed(make_arm):
 
 
 class TestHome:
-    @pytest.mark.parametrize("make", [plan_constant_speed, plan_whole_arm, plan_validation, plan_warm_up, plan_lowest_speed,
-                                      plan_breakaway])
+    @pytest.mark.parametrize(
+        "make",
+        [
+            plan_constant_speed,
+            plan_whole_arm,
+            plan_validation,
+            plan_warm_up,
+            plan_lowest_speed,
+            plan_breakaway,
+        ],
+    )
     def test_a_home_posture_outside_the_box_is_named(self, arm, make):
         boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 1.0), (0.0, 0.2))))
-        with pytest.raises(PlanError, match=r"pair\.toml: the home posture .* workspace box of pair\.toml; state another"):
+        with pytest.raises(
+            PlanError,
+            match=r"pair\.toml: the home posture .* workspace box of pair\.toml; state another",
+        ):
             make(boxed)

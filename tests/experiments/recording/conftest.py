@@ -15,8 +15,10 @@ def arm(make_arm):
 @pytest.fixture
 def start(arm, tmp_path):
     """Make a writer for the run folder ``run``."""
+
     def make(**options):
         return RunWriter(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE, **options)
+
     return make
 
 

@@ -1,4 +1,6 @@
-"""Copies of arm file and model: verbatim, sufficient for a fit, refused if the model needs other files."""
+"""Copies of arm file and model: verbatim, sufficient for a fit, refused if
+the model needs other files.
+"""
 
 import numpy as np
 import pytest
@@ -46,7 +48,9 @@ def split_model(arm):
     body = """<mujoco><worldbody><body name="column"><inertial pos="0.05 0 0.1" mass="3" diaginertia="0.02 0.02 0.01"/>
     <joint name="turn" type="hinge" axis="0 0 1" range="-149 149"/></body></worldbody></mujoco>"""
     (arm.path.parent / "body.xml").write_text(body, encoding="utf-8")
-    (arm.path.parent / "whole.xml").write_text('<mujoco><include file="body.xml"/></mujoco>', encoding="utf-8")
+    (arm.path.parent / "whole.xml").write_text(
+        '<mujoco><include file="body.xml"/></mujoco>', encoding="utf-8"
+    )
     text = arm.path.read_text(encoding="utf-8").replace("pair.urdf", "whole.xml")
     arm.path.write_text(text[: text.index("[joints.lift]")], encoding="utf-8")
     return load_arm(arm.path)
@@ -56,12 +60,19 @@ def test_a_model_with_masses_from_meshes_is_refused_before_motion(tmp_path):
     """The run contains the model file only and would be fitted without the meshes."""
     corners = np.array([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.0, 0.2, 0.0], [0.0, 0.0, 0.2]])
     faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
-    record = b"".join(np.concatenate((np.zeros(3), *corners[list(face)])).astype("<f4").tobytes() + b"\0\0" for face in faces)
+    record = b"".join(
+        np.concatenate((np.zeros(3), *corners[list(face)])).astype("<f4").tobytes() + b"\0\0"
+        for face in faces
+    )
     (tmp_path / "part.stl").write_bytes(bytes(80) + np.uint32(len(faces)).tobytes() + record)
-    (tmp_path / "meshed.xml").write_text("""<mujoco><asset><mesh name="part" file="part.stl"/></asset><worldbody>
+    (tmp_path / "meshed.xml").write_text(
+        """<mujoco><asset><mesh name="part" file="part.stl"/></asset><worldbody>
     <body name="link"><joint name="hinge" type="hinge" axis="0 1 0" range="-90 90"/><geom type="mesh" mesh="part"/></body>
-    </worldbody></mujoco>""", encoding="utf-8")
-    (tmp_path / "meshed.toml").write_text("""schema = 1
+    </worldbody></mujoco>""",
+        encoding="utf-8",
+    )
+    (tmp_path / "meshed.toml").write_text(
+        """schema = 1
     name = "meshed"
     model = "meshed.xml"
     driver = { kind = "simulated", rate = 100.0 }
@@ -70,8 +81,12 @@ def test_a_model_with_masses_from_meshes_is_refused_before_motion(tmp_path):
     velocity = 1.0
     acceleration = 2.0
     torque = 50.0
-    """, encoding="utf-8")
+    """,
+        encoding="utf-8",
+    )
     arm = load_arm(tmp_path / "meshed.toml")
-    with pytest.raises(InputError, match=r"needs other files, .* but a run stores the model file only"):
+    with pytest.raises(
+        InputError, match=r"needs other files, .* but a run stores the model file only"
+    ):
         RunWriter(tmp_path / "run", arm, load_mechanism(arm), "test", 100.0)
     assert not (tmp_path / "run").exists()

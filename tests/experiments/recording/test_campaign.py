@@ -1,4 +1,6 @@
-"""A killed campaign resumes from its folder: no segment is driven twice, no file rewritten, and the result is the same."""
+"""A killed campaign resumes from its folder: no segment is driven twice, no file rewritten,
+and the result is the same.
+"""
 
 import hashlib
 import json
@@ -43,17 +45,23 @@ from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 from tests.places import ROOT
 
 ARMS = ROOT / "tests" / "arms"
-ROWS = 5_000            # about the number of samples of one pass
+ROWS = 5_000  # about the number of samples of one pass
 SMALL = ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
 
 
 def quick(folder: Path) -> ArmFile:
-    """The small arm with noise, and with higher gear ratios, so that short strokes are sufficient."""
+    """The small arm with noise, and with higher gear ratios, so that
+    short strokes are sufficient.
+    """
     shutil.copy(ARMS / "pair.urdf", folder)
     text = (ARMS / "pair.toml").read_text(encoding="utf-8")
-    text = text.replace("gear_ratio = 100.0", "gear_ratio = 400.0").replace("rotor_inertia = 4.0e-5", "rotor_inertia = 2.5e-6")
+    text = text.replace("gear_ratio = 100.0", "gear_ratio = 400.0").replace(
+        "rotor_inertia = 4.0e-5", "rotor_inertia = 2.5e-6"
+    )
     text = text.replace("rate = 200.0", "rate = 100.0")
-    text = text.replace("seed = 0", "torque_noise = 0.07\nstroke_scatter = 0.01\nencoder_step = 1e-5")
+    text = text.replace(
+        "seed = 0", "torque_noise = 0.07\nstroke_scatter = 0.01\nencoder_step = 1e-5"
+    )
     (folder / "pair.toml").write_text(text, encoding="utf-8")
     return load_arm(folder / "pair.toml")
 
@@ -70,7 +78,9 @@ def wanted(tmp_path_factory):
     return small(quick(folder), folder / "out")
 
 
-def small(arm: ArmFile, out: Path, resume: bool = False, operator: Operator | None = None, **options: Any) -> Delivery:
+def small(
+    arm: ArmFile, out: Path, resume: bool = False, operator: Operator | None = None, **options: Any
+) -> Delivery:
     """A campaign of one joint with a minute of robot time."""
     with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SMALL)}):
         return calibrate(arm, out, CampaignOptions(("turn",), seed=5, **options), operator, resume)
@@ -78,6 +88,7 @@ def small(arm: ArmFile, out: Path, resume: bool = False, operator: Operator | No
 
 def killed(path: str, out: str, where: str, repeats: int) -> None:
     """Code of the subprocess: a campaign that kills its own process without cleaning up."""
+
     def kill(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -92,9 +103,14 @@ def killed(path: str, out: str, where: str, repeats: int) -> None:
         if self.rows == int(count):
             kill()
 
-    place = {"plan": (campaign, "write_plan", torn), "record": (RunWriter, "sample", kill), "row": (RunWriter, "sample", some),
-             "fit": (Calibration, "save", kill), "repeat": (RunWriter, "close", lambda self, reason: kill())}[kind]
-    if kind == "repeat":                         # after the first run was closed
+    place = {
+        "plan": (campaign, "write_plan", torn),
+        "record": (RunWriter, "sample", kill),
+        "row": (RunWriter, "sample", some),
+        "fit": (Calibration, "save", kill),
+        "repeat": (RunWriter, "close", lambda self, reason: kill()),
+    }[kind]
+    if kind == "repeat":  # after the first run was closed
         close = RunWriter.close
         place = (RunWriter, "close", lambda self, reason: (close(self, reason), kill()))
     with patch.object(*place):
@@ -102,15 +118,23 @@ def killed(path: str, out: str, where: str, repeats: int) -> None:
 
 
 def kill_at(arm: ArmFile, out: Path, where: str, repeats: int = 1) -> None:
-    code = f"from {__name__} import killed; killed({str(arm.path)!r}, {str(out)!r}, {where!r}, {repeats})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    code = (
+        f"from {__name__} import killed; killed({str(arm.path)!r}, {str(out)!r}, {where!r}, "
+        f"{repeats})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 def raw(out: Path) -> dict[str, str]:
     """Digest of all recorded files."""
-    return {path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(out.glob("runs/**/*")) if path.is_file()}
+    return {
+        path.relative_to(out).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(out.glob("runs/**/*"))
+        if path.is_file()
+    }
 
 
 def whole_trips(out: Path) -> list[int]:
@@ -118,30 +142,45 @@ def whole_trips(out: Path) -> list[int]:
     found = []
     for path in campaign_runs(out):
         run = load_run(path, ())
-        finished = {event["segment"] for event in run.events if event["event"] == "finished" and event["row"] <= len(run.t)}
-        found += [back["mirror_of"] for back in run.record["plan"]["segments"]
-                  if {back["id"], back.get("mirror_of")} <= finished]
+        finished = {
+            event["segment"]
+            for event in run.events
+            if event["event"] == "finished" and event["row"] <= len(run.t)
+        }
+        found += [
+            back["mirror_of"]
+            for back in run.record["plan"]["segments"]
+            if {back["id"], back.get("mirror_of")} <= finished
+        ]
     return found
 
 
 def assert_same(found: Delivery, wanted: Delivery) -> None:
-    """Assert that estimates agree within the 95 % interval of a difference, and have similar half widths."""
+    """Assert that estimates agree within the 95 % interval of a difference, and
+    have similar half widths.
+    """
     for name, parameter in wanted.calibration.joints["turn"].parameters.items():
         other = found.calibration.joints["turn"].parameters[name]
-        assert abs(other.value - parameter.value) <= np.hypot(other.half_width, parameter.half_width), name
-        assert other.half_width < 2.0 * parameter.half_width, name         # both from the scatter of some 16 round trips
+        assert abs(other.value - parameter.value) <= np.hypot(
+            other.half_width, parameter.half_width
+        ), name
+        # both from the scatter of some 16 round trips
+        assert other.half_width < 2.0 * parameter.half_width, name
         assert other.verdict == parameter.verdict == "identified"
 
 
-@pytest.mark.parametrize("where", ["plan", "record", f"row {np.random.default_rng(7).integers(1, ROWS)}", "fit"])
+@pytest.mark.parametrize(
+    "where", ["plan", "record", f"row {np.random.default_rng(7).integers(1, ROWS)}", "fit"]
+)
 def test_a_killed_campaign_resumes_to_the_same_result(arm, wanted, tmp_path, where):
     kill_at(arm, tmp_path / "out", where)
     before = raw(tmp_path / "out")
     found = small(arm, tmp_path / "out", resume=True)
     assert before.items() <= raw(tmp_path / "out").items()
     plan = read_plan(tmp_path / "out" / "plan.toml")
-    assert sorted(whole_trips(tmp_path / "out")) == [segment.mirror_of for segment in plan.segments
-                                                     if segment.mirror_of is not None]
+    assert sorted(whole_trips(tmp_path / "out")) == [
+        segment.mirror_of for segment in plan.segments if segment.mirror_of is not None
+    ]
     assert_same(found, wanted)
     assert (tmp_path / "out" / "report.html").is_file()
 
@@ -151,7 +190,8 @@ def test_a_campaign_killed_between_repeats_records_the_others(arm, tmp_path):
     found = small(arm, tmp_path / "out", repeats=2, resume=True)
     wanted = small(arm, tmp_path / "at once", repeats=2)
     assert len(campaign_runs(tmp_path / "out")) == 2
-    for name, parameter in wanted.calibration.joints["turn"].parameters.items():        # the runs are identical
+    # the runs are identical
+    for name, parameter in wanted.calibration.joints["turn"].parameters.items():
         assert found.calibration.joints["turn"].parameters[name] == parameter
         assert parameter.repeat_deviation is not None
 
@@ -159,6 +199,7 @@ def test_a_campaign_killed_between_repeats_records_the_others(arm, tmp_path):
 @pytest.fixture(scope="module")
 def broken_off(tmp_path_factory):
     """A campaign interrupted in the middle, made without a second process."""
+
     class Off(Exception):
         pass
 
@@ -194,7 +235,10 @@ class TestRest:
         first, rest = (load_run(path, ("tau",)) for path in campaign_runs(broken))
         assert rest.record["continues"] == first.label
         assert rest.record["seed"] != first.record["seed"]
-        assert all(parameter.repeat_deviation is None for parameter in found.calibration.joints["turn"].parameters.values())
+        assert all(
+            parameter.repeat_deviation is None
+            for parameter in found.calibration.joints["turn"].parameters.values()
+        )
         assert not [finding for finding in found.result.findings if finding.kind == "repeats"]
 
     def test_plans_without_consent_are_shown_before_motion(self, arm, broken):
@@ -218,28 +262,44 @@ class TestRest:
         again = small(arm, done, resume=True, operator=Operator(shown.extend))
         assert shown == []
         assert raw(done) == before
-        assert again.calibration.joints["turn"].parameters == wanted.calibration.joints["turn"].parameters
+        assert (
+            again.calibration.joints["turn"].parameters
+            == wanted.calibration.joints["turn"].parameters
+        )
 
     def test_a_finished_event_without_its_samples_does_not_count(self, arm, broken):
         """Events may reach the disk before their batch of samples."""
         plan, mechanism = read_plan(broken / "plan.toml"), load_mechanism(arm)
         run = load_run(campaign_runs(broken)[0], ())
         backs = {segment.id for segment in plan.segments if segment.mirror_of is not None}
-        row = max(event["row"] for event in run.events if event["event"] == "finished" and event["segment"] in backs)
-        whole, torn, empty = (measuring(rest_of(plan, [replace(run, t=run.t[:rows])], arm, mechanism))
-                              for rows in (row, row - 1, 0))
+        row = max(
+            event["row"]
+            for event in run.events
+            if event["event"] == "finished" and event["segment"] in backs
+        )
+        whole, torn, empty = (
+            measuring(rest_of(plan, [replace(run, t=run.t[:rows])], arm, mechanism))
+            for rows in (row, row - 1, 0)
+        )
         assert len(torn - whole) == 2
         assert whole < torn < empty == measuring(plan)
 
-    def test_the_moves_of_the_plan_are_used_if_the_straight_path_is_not_clear(self, make_arm, make_plan):
+    def test_the_moves_of_the_plan_are_used_if_the_straight_path_is_not_clear(
+        self, make_arm, make_plan
+    ):
         arm = make_arm()
         plan = make_plan(arm, speeds=(0.4, 0.2))
         detour = Segment(9, "move", (0.1, -0.4), 0)
         plan = replace(plan, segments=(detour, *plan.segments))
         mechanism = load_mechanism(arm)
         rest = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
-        assert [(segment.kind, segment.target) for segment in rest.segments][:2] == [("move", (0.2, 0.3)), ("stroke", (0.5, 0.3))]
-        with patch("stribeck.experiments.recording.campaign.ways_are_clear", lambda *_: np.array([False])):
+        assert [(segment.kind, segment.target) for segment in rest.segments][:2] == [
+            ("move", (0.2, 0.3)),
+            ("stroke", (0.5, 0.3)),
+        ]
+        with patch(
+            "stribeck.experiments.recording.campaign.ways_are_clear", lambda *_: np.array([False])
+        ):
             around = rest_of(plan, [finished(plan, {9, 0, 1, 2})], arm, mechanism)
         assert [segment.id for segment in around.segments] == [9, 0, 3, 4]
         for made in (rest, around):
@@ -260,8 +320,16 @@ def test_hardware_resumes_only_with_consent(arm, broken, cli, monkeypatch):
     monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
     command = ["calibrate", arm.path, "--joints", "turn", "--seed", "5", "-o", broken, "--resume"]
     with monkeypatch.context() as real:
-        real.setattr("stribeck.experiments.cli.commands.move.agree", lambda plans, arm, mechanism, yes, text: agree(
-            plans, replace(arm, driver=arm.driver.model_copy(update={"kind": "bench"})), mechanism, yes, text))
+        real.setattr(
+            "stribeck.experiments.cli.commands.move.agree",
+            lambda plans, arm, mechanism, yes, text: agree(
+                plans,
+                replace(arm, driver=arm.driver.model_copy(update={"kind": "bench"})),
+                mechanism,
+                yes,
+                text,
+            ),
+        )
         before = raw(broken)
         refused = cli(*command)
         assert (refused.code, raw(broken)) == (2, before)
@@ -275,15 +343,23 @@ def test_a_resumed_campaign_uses_its_stored_options(arm, broken, cli, monkeypatc
     """Options missing on the command line come from the campaign; given options must agree."""
     monkeypatch.setitem(METHODS, "whole-arm", (plan_constant_speed, SMALL))
     wrong = cli("calibrate", arm.path, "--seed", "6", "-o", broken, "--resume")
-    assert (wrong.code, "seed 5 instead of 6; leave the options out to resume" in wrong.err) == (2, True)
+    assert (wrong.code, "seed 5 instead of 6; leave the options out to resume" in wrong.err) == (
+        2,
+        True,
+    )
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--law", "stribeck")
     assert outcome.code == 0, outcome.err
     kept = Calibration.load(broken / "calibration.toml")
-    assert (list(kept.joints), kept.fit["law"], kept.joints["turn"].law) == (["turn"], "stribeck", "stribeck")
+    assert (list(kept.joints), kept.fit["law"], kept.joints["turn"].law) == (
+        ["turn"],
+        "stribeck",
+        "stribeck",
+    )
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--drift", "none")
     assert outcome.code == 0, outcome.err
     kept = Calibration.load(broken / "calibration.toml")
-    assert (kept.fit["law"], kept.fit["drift"]) == ("auto", "none")         # stored options, except those given now
+    # stored options, except those given now
+    assert (kept.fit["law"], kept.fit["drift"]) == ("auto", "none")
 
 
 def test_a_campaign_without_stored_options_is_not_resumed(arm, broken, cli):
@@ -294,14 +370,24 @@ def test_a_campaign_without_stored_options_is_not_resumed(arm, broken, cli):
     record.write_text(json.dumps(told), encoding="utf-8")
     before = raw(broken)
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume")
-    assert (outcome.code, "does not hold the options of its campaign" in outcome.err, raw(broken)) == (2, True, before)
+    assert (
+        outcome.code,
+        "does not hold the options of its campaign" in outcome.err,
+        raw(broken),
+    ) == (2, True, before)
 
 
 def test_a_run_without_samples_does_not_prevent_resuming(arm, tmp_path):
-    """A drive did not answer, for example. Earlier runs can be fitted, and the campaign resumes with its own options."""
+    """A drive did not answer, for example. Earlier runs can be fitted, and the campaign
+    resumes with its own options.
+    """
     out = tmp_path / "out"
-    with patch.object(Supervisor, "enable", side_effect=DriverError("the drive of turn does not answer")), \
-            pytest.raises(DriverError):
+    with (
+        patch.object(
+            Supervisor, "enable", side_effect=DriverError("the drive of turn does not answer")
+        ),
+        pytest.raises(DriverError),
+    ):
         small(arm, out, repeats=2)
     assert campaign_runs(out) == []
     assert begun_with(out)["joints"] == ("turn",)
@@ -312,13 +398,18 @@ def test_a_run_without_samples_does_not_prevent_resuming(arm, tmp_path):
 def test_a_run_that_ended_with_its_first_sample_is_left_out(arm, tmp_path):
     """The path to the start was not clear after power-up, for example."""
     out = tmp_path / "out"
-    refused = patch("stribeck.experiments.recording.drive_plan.check_way", side_effect=PlanError("the way is not free"))
+    refused = patch(
+        "stribeck.experiments.recording.drive_plan.check_way",
+        side_effect=PlanError("the way is not free"),
+    )
     with refused, pytest.raises(PlanError):
         small(arm, out, repeats=2)
     assert [len(load_run(run).t) for run in campaign_runs(out)] == [1]
     delivery = small(arm, out, repeats=2, resume=True)
     assert delivery.calibration.pass_count == 2
-    assert any("ended after its first sample" in finding.text for finding in delivery.result.findings)
+    assert any(
+        "ended after its first sample" in finding.text for finding in delivery.result.findings
+    )
 
 
 def test_a_run_and_its_continuation_count_once(arm, broken):
@@ -331,7 +422,9 @@ def test_a_run_and_its_continuation_count_once(arm, broken):
 def test_options_of_a_damaged_record_are_refused(arm, broken, cli):
     record = next(broken.glob(f"runs/*/{RECORD}"))
     told = json.loads(record.read_text(encoding="utf-8"))
-    record.write_text(json.dumps(told | {"options": told["options"] | {"seed": "many"}}), encoding="utf-8")
+    record.write_text(
+        json.dumps(told | {"options": told["options"] | {"seed": "many"}}), encoding="utf-8"
+    )
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume")
     assert (outcome.code, "run.json: seed = 'many': " in outcome.err) == (2, True)
 
@@ -347,9 +440,22 @@ def test_ramps_resume_with_the_interrupted_pair(make_arm, tmp_path):
     stay = (0.0, 0.0)
     segments = [Segment(0, "move", stay, 1)] + [
         Segment(1 + 2 * k + down, "ramp", stay, 1, joint, rate=-15.0 if down else 15.0, dwell=0.2)
-        for k, joint in enumerate(("turn", "lift")) for down in (0, 1)]
-    plan = with_robot_time(Plan(arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), stay, tuple(segments),
-                                purpose="breakaway"), arm)
+        for k, joint in enumerate(("turn", "lift"))
+        for down in (0, 1)
+    ]
+    plan = with_robot_time(
+        Plan(
+            arm.name,
+            arm_sha256(arm),
+            "a test",
+            0,
+            ("turn", "lift"),
+            stay,
+            tuple(segments),
+            purpose="breakaway",
+        ),
+        arm,
+    )
     finish = RunWriter.finish
 
     def off(self, segment):
@@ -383,7 +489,9 @@ class TestRefused:
 
     def test_a_search_added_after_the_first_plan(self, arm, broken):
         before = raw(broken)
-        with pytest.raises(InputError, match="the campaign began without the search for the lowest speed"):
+        with pytest.raises(
+            InputError, match="the campaign began without the search for the lowest speed"
+        ):
             small(arm, broken, resume=True, search=True)
         assert raw(broken) == before
 
@@ -394,15 +502,25 @@ class TestRefused:
     def test_another_arm_file(self, arm, broken):
         text = arm.path.read_text(encoding="utf-8")
         arm.path.write_text(text.replace("velocity = 2.0", "velocity = 1.9"), encoding="utf-8")
-        with pytest.raises(InputError, match="arm file or model of pair changed since the campaign began"):
+        with pytest.raises(
+            InputError, match="arm file or model of pair changed since the campaign began"
+        ):
             small(load_arm(arm.path), broken, resume=True)
 
-    @pytest.mark.parametrize(("change", "words"), [({"seed": 6}, "seed 5 instead of 6"), ({"joints": ("lift",)}, "other joints"),
-                                                   ({"method": "whole-arm"}, "method .* instead of")])
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"seed": 6}, "seed 5 instead of 6"),
+            ({"joints": ("lift",)}, "other joints"),
+            ({"method": "whole-arm"}, "method .* instead of"),
+        ],
+    )
     def test_another_plan(self, arm, broken, change, words):
         options = {"seed": 5, "joints": ("turn",), "method": "single"} | change
-        with patch.dict(METHODS, {"single": (plan_constant_speed, SMALL)}), \
-                pytest.raises(InputError, match=words):
+        with (
+            patch.dict(METHODS, {"single": (plan_constant_speed, SMALL)}),
+            pytest.raises(InputError, match=words),
+        ):
             calibrate(arm, broken, CampaignOptions(**options), resume=True)
 
     def test_a_folder_with_other_files(self, arm, tmp_path):
@@ -429,7 +547,9 @@ def test_runs_killed_before_their_first_sample_are_ignored(arm, broken):
     empty.mkdir()
     (empty / RECORD).write_text((run / RECORD).read_text(encoding="utf-8"), encoding="utf-8")
     (empty / SAMPLES).touch()
-    (empty / EVENTS).write_text(json.dumps({"event": "started", "row": 0, "segment": -1}) + "\n", encoding="utf-8")
+    (empty / EVENTS).write_text(
+        json.dumps({"event": "started", "row": 0, "segment": -1}) + "\n", encoding="utf-8"
+    )
     assert campaign_runs(broken) == [run]
 
 
@@ -446,7 +566,9 @@ def finished(plan, ids):
 
 
 def test_the_budget_covers_all_motion_and_plans_depend_on_the_folder_only(arm, tmp_path):
-    """A campaign interrupted in a later pass, after a warm-up, resumes with the plan of that pass."""
+    """A campaign interrupted in a later pass, after a warm-up, resumes
+    with the plan of that pass.
+    """
     out, budget, drive = tmp_path / "out", 220.0, Campaign.drive
     options = CampaignOptions(("turn",), seed=5, warm_up=20.0, breakaway=True, budget=budget)
 
@@ -459,6 +581,7 @@ def test_the_budget_covers_all_motion_and_plans_depend_on_the_folder_only(arm, t
                 done.append(segment)
                 if len(done) == 6:
                     raise KeyboardInterrupt
+
             with patch.object(RunWriter, "finish", some):
                 return drive(self, plan, continues, enough)
         return drive(self, plan, continues, enough)
@@ -468,10 +591,19 @@ def test_the_budget_covers_all_motion_and_plans_depend_on_the_folder_only(arm, t
     plans = {path.name: path.read_bytes() for path in out.glob("plan*.toml")}
     assert sorted(plans) == ["plan-2.toml", "plan.toml"]
     delivery = calibrate(arm, out, options, resume=True)
-    assert plans.items() <= {path.name: path.read_bytes() for path in out.glob("plan*.toml")}.items()
-    assert {load_run(path, ()).purpose for path in campaign_runs(out)} == {"fit", "warm-up", "breakaway"}
-    assert delivery.robot_time == pytest.approx(sum(load_run(path, ()).duration for path in campaign_runs(out)))
-    again = 20.0 + 10.0                                 # the warm-up before the interrupted run, and paths to the start
+    assert (
+        plans.items() <= {path.name: path.read_bytes() for path in out.glob("plan*.toml")}.items()
+    )
+    assert {load_run(path, ()).purpose for path in campaign_runs(out)} == {
+        "fit",
+        "warm-up",
+        "breakaway",
+    }
+    assert delivery.robot_time == pytest.approx(
+        sum(load_run(path, ()).duration for path in campaign_runs(out))
+    )
+    # the warm-up before the interrupted run, and paths to the start
+    again = 20.0 + 10.0
     assert 0.5 * budget < delivery.robot_time <= budget + again
 
 
@@ -484,17 +616,34 @@ def test_a_budget_too_short_for_any_plan_is_reported_before_the_search(arm, tmp_
 
     def begin(budget: float) -> list[str]:
         told: list[str] = []
-        operator = Operator(decline, say=lambda heading, sentence: told.append(f"{heading}: {sentence}"))
+        operator = Operator(
+            decline, say=lambda heading, sentence: told.append(f"{heading}: {sentence}")
+        )
         with pytest.raises(Declined):
-            calibrate(arm, tmp_path / f"{budget:.0f}", CampaignOptions(("turn",), search=True, budget=budget), operator)
+            calibrate(
+                arm,
+                tmp_path / f"{budget:.0f}",
+                CampaignOptions(("turn",), search=True, budget=budget),
+                operator,
+            )
         return told
 
     search = plan_lowest_speed(arm, ("turn",), 0).robot_time
     (told,) = begin(search + 5.0)
-    assert re.match(r"budget: the shortest plan takes \d+ s, but only 5 s remain after the search", told)
+    assert re.match(
+        r"budget: the shortest plan takes \d+ s, but only 5 s remain after the search", told
+    )
     assert begin(search + 3600.0) == []
 
 
 def test_a_budget_used_up_by_other_motions(arm, tmp_path):
-    with pytest.raises(PlanError, match=r"100 s of robot time are too short: warm-up \d+ s and breakaway \d+ s take the whole"):
-        calibrate(arm, tmp_path / "out", CampaignOptions(("turn",), warm_up=60.0, breakaway=True, budget=100.0))
+    with pytest.raises(
+        PlanError,
+        match=r"100 s of robot time are too short: warm-up \d+ s and breakaway \d+ s take the "
+        r"whole",
+    ):
+        calibrate(
+            arm,
+            tmp_path / "out",
+            CampaignOptions(("turn",), warm_up=60.0, breakaway=True, budget=100.0),
+        )

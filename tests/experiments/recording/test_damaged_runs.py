@@ -1,4 +1,6 @@
-"""Damaged runs: whole batches before the damage are read; other damage is refused with one sentence."""
+"""Damaged runs: whole batches before the damage are read; other damage is
+refused with one sentence.
+"""
 
 import json
 import shutil
@@ -15,7 +17,13 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.health.log_health import check_log
 from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, SIGNALS, load_run
-from tests.experiments.recording.written_runs import RATE, assert_one_sentence, assert_rows, fill, wait_for
+from tests.experiments.recording.written_runs import (
+    RATE,
+    assert_one_sentence,
+    assert_rows,
+    fill,
+    wait_for,
+)
 
 WRITER = f"""
 import sys
@@ -41,47 +49,58 @@ with RunWriter(Path(sys.argv[2]), arm, load_mechanism(arm), "a test", {RATE}) as
 
 class TestDamage:
     def test_a_killed_process_leaves_all_written_batches(self, arm, tmp_path):
-        """After kill -9 all rows reported as written are present, and the run is not marked as closed."""
-        with subprocess.Popen([sys.executable, "-c", WRITER, str(arm.path), str(tmp_path / "run")],
-                              stdout=subprocess.PIPE, text=True) as writer:
+        """After kill -9 all rows reported as written are present, and the
+        run is not marked as closed.
+        """
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(arm.path), str(tmp_path / "run")],
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as writer:
             for line in writer.stdout:
                 if int(line) >= 20 * RATE:
                     break
             writer.send_signal(signal.SIGKILL)
-            written = max([int(line), *(int(rest) for rest in writer.stdout.read().split("\n")[:-1])])
+            written = max(
+                [int(line), *(int(rest) for rest in writer.stdout.read().split("\n")[:-1])]
+            )
         assert writer.returncode == -signal.SIGKILL
         run = load_run(tmp_path / "run", SIGNALS)
         assert_rows(run, written, 10**7)
         assert run.closed is None
         assert len(run.events) >= written // 50 - 1
-        assert any(finding.kind == "torn" and "cut off" in finding.text for finding in check_log(run))
+        assert any(
+            finding.kind == "torn" and "cut off" in finding.text for finding in check_log(run)
+        )
 
     def test_a_finished_segment_is_on_disk(self, start, tmp_path):
         writer, segment = start(), Segment(7, "stroke", (0.1, 0.0), 1, "turn", 0.1)
         writer.start(segment)
         fill(writer, 20)
         writer.finish(segment)
-        fill(writer, 5, 20)                                        # never flushed, never closed
+        fill(writer, 5, 20)  # never flushed, never closed
         wait_for(lambda: "finished" in (tmp_path / "run" / EVENTS).read_text(encoding="utf-8"))
         run = load_run(tmp_path / "run", SIGNALS)
         assert_rows(run, 20)
         assert run.events[-1] == {"event": "finished", "row": 20, "segment": 7}
 
     def test_a_run_killed_before_the_first_batch_is_refused_with_a_reason(self, start, tmp_path):
-        fill(start(), 20)                                            # never flushed, never closed
+        fill(start(), 20)  # never flushed, never closed
         with pytest.raises(InputError, match=r"samples\.arrows"):
             load_run(tmp_path / "run")
 
     def test_whole_batches_before_a_cut_are_read(self, closed):
         whole = (closed / SAMPLES).read_bytes()
-        (closed / EVENTS).unlink()                                   # the events are missing as well
+        # the events are missing as well
+        (closed / EVENTS).unlink()
         rows = set()
         for size in np.linspace(1, len(whole) - 1, 60).astype(int):
             (closed / SAMPLES).write_bytes(whole[:size])
             try:
                 run = load_run(closed, SIGNALS)
             except InputError as error:
-                assert size < len(whole) / 4                         # less than the schema and the first batch
+                # less than the schema and the first batch
+                assert size < len(whole) / 4
                 assert_one_sentence(error, "samples.arrows")
             else:
                 assert_rows(run, len(run.t))
@@ -109,8 +128,17 @@ class TestDamage:
         else:
             assert len(run.t) <= 330
 
-    @pytest.mark.parametrize("content", [b"", b"not arrow at all\n" * 40, bytes(4000), b"\xff\xff\xff\xff" + b"\x7f" * 400,
-                                         np.random.default_rng(0).bytes(3000)], ids=["empty", "text", "zeros", "long", "random"])
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"not arrow at all\n" * 40,
+            bytes(4000),
+            b"\xff\xff\xff\xff" + b"\x7f" * 400,
+            np.random.default_rng(0).bytes(3000),
+        ],
+        ids=["empty", "text", "zeros", "long", "random"],
+    )
     def test_garbage_for_samples_is_refused_in_a_sentence(self, closed, content):
         (closed / SAMPLES).write_bytes(content)
         with pytest.raises(InputError) as caught:
@@ -119,7 +147,10 @@ class TestDamage:
 
     def test_an_incomplete_last_event_is_ignored(self, closed):
         text = (closed / EVENTS).read_text(encoding="utf-8")
-        (closed / EVENTS).write_text('{"event": "started", "row": 0, "segment": 0}\n' + text[: len(text) // 2], encoding="utf-8")
+        (closed / EVENTS).write_text(
+            '{"event": "started", "row": 0, "segment": 0}\n' + text[: len(text) // 2],
+            encoding="utf-8",
+        )
         run = load_run(closed)
         assert run.events == ({"event": "started", "row": 0, "segment": 0},)
         assert run.closed is None
@@ -131,32 +162,63 @@ class TestDamage:
 
     def test_a_campaign_is_no_run_and_the_message_names_one(self, tmp_path, closed):
         shutil.copytree(closed, tmp_path / "campaign" / "runs" / "first")
-        with pytest.raises(InputError, match=r"campaign: not a run folder .*1 run\(s\): load for example .*runs.first"):
+        with pytest.raises(
+            InputError,
+            match=r"campaign: not a run folder .*1 run\(s\): load for example .*runs.first",
+        ):
             load_run(tmp_path / "campaign")
 
-    @pytest.mark.parametrize(("damage", "words"), [
-        (lambda run: (run / RECORD).unlink(), ["not a run folder", "run.json"]),
-        (lambda run: (run / RECORD).write_text("{"), ["run.json", "not a JSON file"]),
-        (lambda run: (run / RECORD).write_text("[1, 2]"), ["run.json", "not a run record"]),
-        (lambda run: edit_record(run, driver={"viscous_error": [-0.1]}), ["driver.viscous_error", "greater than"]),
-        (lambda run: edit_record(run, driver={"viscous_error": "much"}), ["run.json", "driver.viscous_error", "much"]),
-        (lambda run: (run / RECORD).write_bytes(b"\xff\xfe"), ["run.json", "not a JSON file"]),
-        (lambda run: edit_record(run, schema=9), ["run.json", "schema 9"]),
-        (lambda run: edit_record(run, names=["turn", "elbow"]), ["q.elbow"]),
-        (lambda run: edit_record(run, names=7), ["run.json", "names"]),
-        (lambda run: edit_record(run, arm_file=7), ["run.json", "arm_file"]),
-        (lambda run: edit_record(run, plan={"start": [0.0], "segments": []}), ["plan.start has 1 numbers for 2 joints"]),
-        (lambda run: edit_record(run, plan={"segments": [{"id": 4, "kind": "move", "target": [0.0, 0.0, 0.0]}]}),
-         ["run.json", "target of segment 4 has 3 numbers for 2 joints"]),
-        (lambda run: (run / SAMPLES).unlink(), ["samples.arrows", "no samples"]),
-        (lambda run: (run / ARM / "pair.toml").unlink(), ["pair.toml", "no such file"]),
-        (lambda run: (run / ARM / "pair.urdf").unlink(), ["pair.urdf", "no such file"]),
-        (lambda run: replace_text(run / ARM / "pair.toml", "2.5]", "2.4]"), ["arm file", "changed after the recording"]),
-        (lambda run: replace_text(run / ARM / "pair.urdf", 'mass value="2"', 'mass value="3"'), ["changed after the recording"]),
-        (lambda run: drop_column(run, "tau.lift"), ["samples.arrows", "tau.lift is missing"]),
-        (lambda run: drop_column(run, "t"), ["samples.arrows", "is missing"]),
-        (lambda run: empty_column(run, "t"), ["samples.arrows", "column t has type null, but a numeric type"]),
-    ], ids=lambda value: "" if callable(value) else "-".join(value))
+    @pytest.mark.parametrize(
+        ("damage", "words"),
+        [
+            (lambda run: (run / RECORD).unlink(), ["not a run folder", "run.json"]),
+            (lambda run: (run / RECORD).write_text("{"), ["run.json", "not a JSON file"]),
+            (lambda run: (run / RECORD).write_text("[1, 2]"), ["run.json", "not a run record"]),
+            (
+                lambda run: edit_record(run, driver={"viscous_error": [-0.1]}),
+                ["driver.viscous_error", "greater than"],
+            ),
+            (
+                lambda run: edit_record(run, driver={"viscous_error": "much"}),
+                ["run.json", "driver.viscous_error", "much"],
+            ),
+            (lambda run: (run / RECORD).write_bytes(b"\xff\xfe"), ["run.json", "not a JSON file"]),
+            (lambda run: edit_record(run, schema=9), ["run.json", "schema 9"]),
+            (lambda run: edit_record(run, names=["turn", "elbow"]), ["q.elbow"]),
+            (lambda run: edit_record(run, names=7), ["run.json", "names"]),
+            (lambda run: edit_record(run, arm_file=7), ["run.json", "arm_file"]),
+            (
+                lambda run: edit_record(run, plan={"start": [0.0], "segments": []}),
+                ["plan.start has 1 numbers for 2 joints"],
+            ),
+            (
+                lambda run: edit_record(
+                    run, plan={"segments": [{"id": 4, "kind": "move", "target": [0.0, 0.0, 0.0]}]}
+                ),
+                ["run.json", "target of segment 4 has 3 numbers for 2 joints"],
+            ),
+            (lambda run: (run / SAMPLES).unlink(), ["samples.arrows", "no samples"]),
+            (lambda run: (run / ARM / "pair.toml").unlink(), ["pair.toml", "no such file"]),
+            (lambda run: (run / ARM / "pair.urdf").unlink(), ["pair.urdf", "no such file"]),
+            (
+                lambda run: replace_text(run / ARM / "pair.toml", "2.5]", "2.4]"),
+                ["arm file", "changed after the recording"],
+            ),
+            (
+                lambda run: replace_text(
+                    run / ARM / "pair.urdf", 'mass value="2"', 'mass value="3"'
+                ),
+                ["changed after the recording"],
+            ),
+            (lambda run: drop_column(run, "tau.lift"), ["samples.arrows", "tau.lift is missing"]),
+            (lambda run: drop_column(run, "t"), ["samples.arrows", "is missing"]),
+            (
+                lambda run: empty_column(run, "t"),
+                ["samples.arrows", "column t has type null, but a numeric type"],
+            ),
+        ],
+        ids=lambda value: "" if callable(value) else "-".join(value),
+    )
     def test_a_damaged_run_is_refused_in_a_sentence(self, closed, damage, words):
         damage(closed)
         with pytest.raises(InputError) as caught:

@@ -1,4 +1,6 @@
-"""The writing thread: full, slow and hanging disks, and Ctrl-C; samples on disk stay readable in all cases."""
+"""The writing thread: full, slow and hanging disks, and Ctrl-C; samples on disk
+stay readable in all cases.
+"""
 
 import io
 import json
@@ -57,23 +59,27 @@ class TestBrokenOff:
             return getattr(self.file, name)
 
     @pytest.mark.parametrize("room", [100, 12_000, 30_000])
-    def test_rows_before_a_failure_survive_and_the_run_states_the_reason(self, start, tmp_path, room):
+    def test_rows_before_a_failure_survive_and_the_run_states_the_reason(
+        self, start, tmp_path, room
+    ):
         def record():
             with start() as writer:
-                writer._disk._samples = self.Disk(writer._disk._samples, room, OSError(28, "No space left on device"))
+                writer._disk._samples = self.Disk(
+                    writer._disk._samples, room, OSError(28, "No space left on device")
+                )
                 fill(writer, 10_000)
 
         with pytest.raises(RecordingFailed) as caught:
             record()
         assert_one_sentence(caught.value, "samples.arrows", "No space left on device")
-        if room == 100:                                              # not even the first batch
+        if room == 100:  # not even the first batch
             with pytest.raises(InputError, match=r"samples\.arrows"):
                 load_run(tmp_path / "run")
             return
         run = load_run(tmp_path / "run", SIGNALS)
         assert_rows(run, 50 if room == 12_000 else 300, 10_000)
         assert "No space left on device" in run.closed["reason"]
-        assert run.closed["rows"] in (None, len(run.t))              # unknown rather than wrong
+        assert run.closed["rows"] in (None, len(run.t))  # unknown rather than wrong
 
     class Slow:
         """A file whose writes block."""
@@ -101,6 +107,7 @@ class TestBrokenOff:
 
     def test_a_hanging_disk_ends_the_motion(self, start, tmp_path, monkeypatch):
         monkeypatch.setattr("stribeck.experiments.recording.disk._STUCK", 0.05)
+
         def record():
             with start() as writer:
                 slow = writer._disk._samples = self.Slow(writer._disk._samples)
@@ -111,16 +118,22 @@ class TestBrokenOff:
 
         with pytest.raises(RecordingFailed) as caught:
             record()
-        assert_one_sentence(caught.value, "the disk did not respond for 0.05 s", "samples recorded before are kept")
+        assert_one_sentence(
+            caught.value, "the disk did not respond for 0.05 s", "samples recorded before are kept"
+        )
         run = load_run(tmp_path / "run", SIGNALS)
-        assert_rows(run, RATE, 70 * RATE)                           # until the write times out or the queue is full
+        # until the write times out or the queue is full
+        assert_rows(run, RATE, 70 * RATE)
         assert run.closed["reason"].endswith("the disk did not respond for 0.05 s")
 
     def test_a_moving_arm_does_not_wait_for_a_full_queue(self, start):
         writer = start(waits=False)
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
         began = time.monotonic()
-        with pytest.raises(RecordingFailed, match="the disk is too slow, 64 batches and events are waiting; samples recorded"):
+        with pytest.raises(
+            RecordingFailed,
+            match="the disk is too slow, 64 batches and events are waiting; samples recorded",
+        ):
             fill(writer, 10_000)
         assert time.monotonic() - began < 3.0
         slow.free.set()
@@ -154,14 +167,21 @@ class TestBrokenOff:
     @pytest.mark.parametrize("room", range(0, 6001, 500))
     def test_a_disk_that_is_full_at_the_last_write(self, start, tmp_path, room):
         """One error names the file, and the run states no rows that are missing."""
+
         def record():
             with start() as writer:
-                writer._disk._samples = io.BufferedWriter(Raw(writer._disk._samples.detach(), room), 1 << 16)
+                writer._disk._samples = io.BufferedWriter(
+                    Raw(writer._disk._samples.detach(), room), 1 << 16
+                )
                 fill(writer, 45)
 
-        with pytest.raises(RecordingFailed, match=r"samples\.arrows: No space left on device; samples recorded"):
+        with pytest.raises(
+            RecordingFailed, match=r"samples\.arrows: No space left on device; samples recorded"
+        ):
             record()
-        closed = json.loads((tmp_path / "run" / EVENTS).read_text(encoding="utf-8").splitlines()[-1])
+        closed = json.loads(
+            (tmp_path / "run" / EVENTS).read_text(encoding="utf-8").splitlines()[-1]
+        )
         assert closed["event"] == "closed"
         assert closed["rows"] is None
         assert closed["reason"].endswith("No space left on device")

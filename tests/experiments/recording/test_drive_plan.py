@@ -50,12 +50,19 @@ def stops(monkeypatch):
 
 
 class TestRecord:
-    def test_an_impossible_position_is_refused_before_the_path_is_checked(self, make_arm, make_plan, tmp_path):
-        """A damaged reply may contain such a position; the path from it would need too much memory to check."""
+    def test_an_impossible_position_is_refused_before_the_path_is_checked(
+        self, make_arm, make_plan, tmp_path
+    ):
+        """A damaged reply may contain such a position; the path from it would need
+        too much memory to check.
+        """
         arm = make_arm({"driver": {"kind": "bench"}, "workspace": {"box": [[-1.0, 1.0]] * 3}})
         device = WiredArm(arm, Loopback)
         device.axes[0].q = 1e30
-        with pytest.raises(DriverError, match=r"turn stands at 1e\+30 rad, outside its limits .*; nothing was powered"):
+        with pytest.raises(
+            DriverError,
+            match=r"turn stands at 1e\+30 rad, outside its limits .*; nothing was powered",
+        ):
             drive_plan(arm, make_plan(arm), tmp_path, device=device)
         assert [axis.power for axis in device.axes] == ["off", "off"]
 
@@ -66,19 +73,31 @@ class TestRecord:
         run = load_run(folder, SIGNALS)
         assert run.closed["reason"] == "done"
         assert run.closed["rows"] == len(run.t)
-        assert (run.record["seed"], run.record["note"], run.record["experiment"]) == (3, "a test", plan.method)
+        assert (run.record["seed"], run.record["note"], run.record["experiment"]) == (
+            3,
+            "a test",
+            plan.method,
+        )
         assert plan_from_table(run.record["plan"], folder) == plan
         assert run.record["driver"]["position_step"] == [1e-5, 1e-5]
         np.testing.assert_allclose(np.diff(run.t), 1.0 / 200.0, rtol=1e-6)
         assert run.t[-1] == pytest.approx(plan.robot_time, abs=0.5)
         assert set(run.segment) == {-1, *range(len(plan.segments))}
         for part in plan.segments:
-            np.testing.assert_allclose(run.signals["q"][run.segment == part.id][-1], part.target, atol=2e-3)
-        assert [event["segment"] for event in run.events if event["event"] == "finished"] == [-1, *range(len(plan.segments))]
+            np.testing.assert_allclose(
+                run.signals["q"][run.segment == part.id][-1], part.target, atol=2e-3
+            )
+        assert [event["segment"] for event in run.events if event["event"] == "finished"] == [
+            -1,
+            *range(len(plan.segments)),
+        ]
 
     def test_the_same_seed_records_the_same_samples(self, arm, make_plan, tmp_path):
         plan = make_plan(arm)
-        one, two, other = (load_run(drive_plan(arm, plan, tmp_path / f"{k}", seed=seed)) for k, seed in enumerate((5, 5, 6)))
+        one, two, other = (
+            load_run(drive_plan(arm, plan, tmp_path / f"{k}", seed=seed))
+            for k, seed in enumerate((5, 5, 6))
+        )
         np.testing.assert_array_equal(one.signals["tau"], two.signals["tau"])
         assert (one.signals["tau"] != other.signals["tau"]).any()
 
@@ -86,15 +105,26 @@ class TestRecord:
         folders = [drive_plan(arm, make_plan(arm), tmp_path, seed=seed) for seed in (1, 2)]
         assert find_runs(tmp_path) == folders
 
-    def test_a_plan_beyond_the_limits_is_refused_before_a_folder_is_made(self, arm, make_plan, stops, tmp_path):
+    def test_a_plan_beyond_the_limits_is_refused_before_a_folder_is_made(
+        self, arm, make_plan, stops, tmp_path
+    ):
         with pytest.raises(PlanError):
             drive_plan(arm, make_plan(arm, way=5.0), tmp_path / "campaign")
         assert not (tmp_path / "campaign").exists()
         assert stops == []
 
-    @pytest.mark.parametrize("changes", [{"simulation": {"torqe_noise": 0.1}}, {"joints": {"turn": {"torque": None}}},
-                                         {"driver": {"kind": "simulatd"}}, {"joints": {"turn": {"position": [-3.0, 3.0]}}}])
-    def test_an_impossible_arm_is_refused_before_a_folder_is_made(self, make_arm, make_plan, tmp_path, changes):
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"simulation": {"torqe_noise": 0.1}},
+            {"joints": {"turn": {"torque": None}}},
+            {"driver": {"kind": "simulatd"}},
+            {"joints": {"turn": {"position": [-3.0, 3.0]}}},
+        ],
+    )
+    def test_an_impossible_arm_is_refused_before_a_folder_is_made(
+        self, make_arm, make_plan, tmp_path, changes
+    ):
         arm = make_arm(changes)
         with pytest.raises(InputError):
             drive_plan(arm, make_plan(arm), tmp_path / "campaign")
@@ -102,22 +132,33 @@ class TestRecord:
 
 
 def test_an_arm_that_moved_at_power_up_is_not_driven(make_arm, make_plan):
-    """The path is checked before power-up, because drives on a bus would receive nothing during the check."""
+    """The path is checked before power-up, because drives on a bus would receive
+    nothing during the check.
+    """
     arm = make_arm()
     plan, mechanism = make_plan(arm), load_mechanism(arm)
     device = object.__new__(WiredArm)
     device.stands = lambda: np.array([0.1, 0.2])
     check = checked_way(device, plan, arm, mechanism)
     check(np.array([0.1, 0.21]))
-    with pytest.raises(DriverError, match=r"lift stood at 0\.2 rad when the path to the start was checked, "
-                                          r"and at 0\.25 after power-up"):
+    with pytest.raises(
+        DriverError,
+        match=r"lift stood at 0\.2 rad when the path to the start was checked, "
+        r"and at 0\.25 after power-up",
+    ):
         check(np.array([0.1, 0.25]))
 
 
 class TestEndedEarly:
-    def test_an_exceeded_limit_stops_the_arm_closes_the_run_and_keeps_the_data(self, make_arm, make_plan, stops, tmp_path):
-        """The drive warms up by half a degree per second and reaches its limit in the middle of the plan."""
-        arm = make_arm({"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}})
+    def test_an_exceeded_limit_stops_the_arm_closes_the_run_and_keeps_the_data(
+        self, make_arm, make_plan, stops, tmp_path
+    ):
+        """The drive warms up by half a degree per second and reaches its limit
+        in the middle of the plan.
+        """
+        arm = make_arm(
+            {"joints": {"lift": {"temperature": 28.0}}, "simulation": {"warm_up_time": 25.0}}
+        )
         plan = make_plan(arm, speeds=(0.4,) * 6)
         with pytest.raises(LimitExceeded, match="temperature of lift") as caught:
             drive_plan(arm, plan, tmp_path)
@@ -127,10 +168,15 @@ class TestEndedEarly:
         assert 0.3 * plan.robot_time < run.t[-1] < 0.9 * plan.robot_time
         assert run.signals["temperature"].max() <= 28.0
         assert run.t[-1] == pytest.approx(caught.value.t, abs=0.011)
-        assert any("ended early" in finding.text and "temperature" in finding.text for finding in check_log(run))
+        assert any(
+            "ended early" in finding.text and "temperature" in finding.text
+            for finding in check_log(run)
+        )
         assert_fits_or_says_why(run)
 
-    def test_ctrl_c_stops_the_arm_closes_the_run_and_keeps_the_data(self, arm, make_plan, stops, tmp_path):
+    def test_ctrl_c_stops_the_arm_closes_the_run_and_keeps_the_data(
+        self, arm, make_plan, stops, tmp_path
+    ):
         def watch(segment, sample, done):
             if sample.t > 1.5:
                 raise KeyboardInterrupt
@@ -159,9 +205,14 @@ class TestEndedEarly:
         assert run.t[-1] > 0.9
         assert "the bus is gone" in run.closed["reason"]
 
-    def test_a_full_disk_stops_the_arm_and_keeps_earlier_rows(self, arm, make_plan, stops, tmp_path):
+    def test_a_full_disk_stops_the_arm_and_keeps_earlier_rows(
+        self, arm, make_plan, stops, tmp_path
+    ):
         plan = make_plan(arm, speeds=(0.1,) * 4)
-        with files_of_at_most(150_000), pytest.raises(RecordingFailed, match=r"samples\.arrows: File too large"):
+        with (
+            files_of_at_most(150_000),
+            pytest.raises(RecordingFailed, match=r"samples\.arrows: File too large"),
+        ):
             drive_plan(arm, plan, tmp_path)
         assert stops
         run = load_run(find_runs(tmp_path)[0], SIGNALS)
@@ -176,10 +227,18 @@ class TestEndedEarly:
         mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(disk)]
         mounted = subprocess.run(mount, capture_output=True, check=False)
         if mounted.returncode:
-            pytest.skip("mounting a file system is not allowed here; the limit on the size of files stands in for it")
+            pytest.skip(
+                "mounting a file system is not allowed here; the limit on the size of files "
+                "stands in for it"
+            )
         try:
-            done = subprocess.run([*COMMAND, "run", str(arm.path), "-o", str(disk / "out")], capture_output=True, text=True,
-                                  check=False, timeout=60)
+            done = subprocess.run(
+                [*COMMAND, "run", str(arm.path), "-o", str(disk / "out")],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
             run = load_run(find_runs(disk / "out")[0])
         finally:
             subprocess.run(["umount", str(disk)], check=True)
@@ -194,8 +253,11 @@ class TestEndedEarly:
         """Signals as sent from a terminal or by a service manager."""
         out = tmp_path / "out"
         with running(arm, out) as command:
-            wait_for(lambda: sum(path.stat().st_size for path in out.glob(f"runs/*/{SAMPLES}")) > 50_000, command)
-            while command.poll() is None:           # the operator presses Ctrl-C repeatedly
+            wait_for(
+                lambda: sum(path.stat().st_size for path in out.glob(f"runs/*/{SAMPLES}")) > 50_000,
+                command,
+            )
+            while command.poll() is None:  # the operator presses Ctrl-C repeatedly
                 command.send_signal(how)
                 time.sleep(0.01)
             _, err = command.communicate(timeout=30)
@@ -203,7 +265,7 @@ class TestEndedEarly:
         assert "Traceback" not in err
         run = load_run(find_runs(out)[0], SIGNALS)
         assert "stopped by the operator" in err
-        assert str(run.path) in err                                  # where the data are
+        assert str(run.path) in err  # where the data are
         assert run.closed["reason"] == "stopped by the operator"
         assert run.closed["rows"] == len(run.t) >= 200
         assert_fits_or_says_why(run)
@@ -211,7 +273,10 @@ class TestEndedEarly:
     def test_kill_9_leaves_a_readable_run_that_is_not_closed(self, arm, tmp_path):
         out = tmp_path / "out"
         with running(arm, out) as command:
-            wait_for(lambda: sum(path.stat().st_size for path in out.glob(f"runs/*/{SAMPLES}")) > 50_000, command)
+            wait_for(
+                lambda: sum(path.stat().st_size for path in out.glob(f"runs/*/{SAMPLES}")) > 50_000,
+                command,
+            )
             command.kill()
         run = load_run(find_runs(out)[0], SIGNALS)
         assert run.closed is None
@@ -262,7 +327,11 @@ class TestReplay:
     def test_watch_receives_the_recorded_motion(self, recorded, tmp_path):
         told = []
         run = load_run(recorded, SIGNALS)
-        replay_run(run, tmp_path / "again", watch=lambda segment, sample, done: told.append((segment.id, sample.t)))
+        replay_run(
+            run,
+            tmp_path / "again",
+            watch=lambda segment, sample, done: told.append((segment.id, sample.t)),
+        )
         assert {number for number, _ in told} == {-1, 0, 1, 2}
         assert len(told) == pytest.approx(10 * run.t[-1], abs=2)
 
@@ -283,8 +352,12 @@ def assert_fits_or_says_why(run):
 @contextmanager
 def running(arm, out):
     """``stribeck run`` in a separate process."""
-    with subprocess.Popen([*COMMAND, "run", str(arm.path), "-o", str(out)], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True) as command:
+    with subprocess.Popen(
+        [*COMMAND, "run", str(arm.path), "-o", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as command:
         try:
             yield command
         finally:
@@ -313,9 +386,14 @@ def files_of_at_most(size):
 
 def test_the_path_to_the_start_must_stay_in_the_box(make_arm, make_plan, tmp_path, stops):
     """The straight path to the start would move the tip out of the box: the arm does not move."""
-    arm = make_arm({"workspace": {"home": [-2.4, 0.0], "box": [[-2.0, 2.0], [-0.25, 2.0], [-1.0, 2.0]]}})
+    arm = make_arm(
+        {"workspace": {"home": [-2.4, 0.0], "box": [[-2.0, 2.0], [-0.25, 2.0], [-1.0, 2.0]]}}
+    )
     plan = make_plan(arm, posture=(0.0, 0.0))
-    with pytest.raises(PlanError, match=r"from the arm's position, \[-2\.4, 0\.0\], to the start of the plan.*nothing moved"):
+    with pytest.raises(
+        PlanError,
+        match=r"from the arm's position, \[-2\.4, 0\.0\], to the start of the plan.*nothing moved",
+    ):
         drive_plan(arm, plan, tmp_path / "campaign")
     assert stops
     run = load_run(find_runs(tmp_path / "campaign")[0], SIGNALS)

@@ -1,4 +1,6 @@
-"""Tracking of a plan: moving joints reach their targets, other joints rest, and every sample is recorded."""
+"""Tracking of a plan: moving joints reach their targets, other joints rest, and
+every sample is recorded.
+"""
 
 from dataclasses import replace
 
@@ -54,8 +56,15 @@ class Integrator:
         self.t += dt
         self.q = self.q + (command.velocity + self.drift) * dt
         self.commands.append(command.velocity.copy())
-        return JointSample(self.t, self.q, command.velocity + self.drift, np.zeros(2), np.full(2, self.t), None,
-                           np.zeros(2, dtype=np.int64))
+        return JointSample(
+            self.t,
+            self.q,
+            command.velocity + self.drift,
+            np.zeros(2),
+            np.full(2, self.t),
+            None,
+            np.zeros(2, dtype=np.int64),
+        )
 
 
 @pytest.fixture
@@ -66,7 +75,9 @@ def arm_file(make_arm):
 @pytest.mark.parametrize("cycle", [15, 40, 80, 130])
 def test_commands_do_not_jump_after_a_pause_of_the_computer(arm_file, make_plan, cycle):
     """During the pause drives keep their last velocity, so the arm leaves the planned motion."""
-    arm = Integrator(arm_file.limits(load_mechanism(arm_file)), ticks=lambda k: 19 if k == cycle else 1)
+    arm = Integrator(
+        arm_file.limits(load_mechanism(arm_file)), ticks=lambda k: 19 if k == cycle else 1
+    )
     plan = make_plan(arm_file, speeds=(0.8,))
     follow(arm, plan)
     change = np.abs(np.diff(arm.commands, axis=0, prepend=0.0)) * arm.rate
@@ -77,6 +88,7 @@ def test_commands_do_not_jump_after_a_pause_of_the_computer(arm_file, make_plan,
 
 def test_commands_stay_within_the_share_on_the_first_path(arm_file, make_plan):
     """Even if the position moves in the wrong direction and the tracker tries to correct it."""
+
     class Backwards(Integrator):
         def step(self, command):
             sample = super().step(command)
@@ -98,45 +110,77 @@ def tried(limits, plan, start=None):
     arm.q = np.array(plan.start if start is None else start, dtype=float)
     follow(arm, plan, notes, share=0.1)
     np.testing.assert_allclose(arm.q, plan.segments[-1].target, atol=2e-3)
-    return notes.signal("q"), np.abs(arm.commands) / limits.velocity, np.array(notes.segment), notes.events
+    return (
+        notes.signal("q"),
+        np.abs(arm.commands) / limits.velocity,
+        np.array(notes.segment),
+        notes.events,
+    )
 
 
 def assert_slow_first(q, told, least):
-    """Assert that commands exceed the share only after a joint has moved far enough from its first position."""
+    """Assert that commands exceed the share only after a joint has moved far
+    enough from its first position.
+    """
     for joint in (0, 1):
         fast = told[:, joint] > 0.101
         first = int(np.argmax(fast)) if fast.any() else len(fast)
-        assert np.ptp(q[:first + 1, joint]) > 0.97 * least[joint]
+        assert np.ptp(q[: first + 1, joint]) > 0.97 * least[joint]
 
 
-@pytest.mark.parametrize(("stands", "least"), [
-    ((0.0, 0.0), (TRIAL, TRIAL)), ((0.08, 0.0), (0.1, TRIAL)), ((0.5, 0.5), (0.5, 0.5))])       # 0.08 to the start, then 0.07
+@pytest.mark.parametrize(
+    ("stands", "least"),
+    [
+        # 0.08 to the start, then 0.07
+        ((0.0, 0.0), (TRIAL, TRIAL)),
+        ((0.08, 0.0), (0.1, TRIAL)),
+        ((0.5, 0.5), (0.5, 0.5)),
+    ],
+)
 def test_no_joint_moves_fast_before_it_has_moved_slowly(arm_file, limits, make_plan, stands, least):
-    """The judge is the distance that each joint had moved when its command first exceeded the share."""
+    """The judge is the distance that each joint had moved when its command
+    first exceeded the share.
+    """
     plans = [make_plan(arm_file, joint, speeds=(0.8, 0.4), way=0.6) for joint in (0, 1)]
-    segments = [replace(segment, id=k) for k, segment in enumerate((*plans[0].segments, *plans[1].segments))]
-    plan = replace(plans[0], start=(0.0, 0.0), segments=tuple(replace(s, mirror_of=None) for s in segments))
+    segments = [
+        replace(segment, id=k) for k, segment in enumerate((*plans[0].segments, *plans[1].segments))
+    ]
+    plan = replace(
+        plans[0], start=(0.0, 0.0), segments=tuple(replace(s, mirror_of=None) for s in segments)
+    )
     q, told, _, events = tried(limits, plan, stands)
     assert_slow_first(q, told, least)
-    assert [number for _, number in events if number >= 0] == [k for k in range(len(segments)) for _ in range(2)]
+    assert [number for _, number in events if number >= 0] == [
+        k for k in range(len(segments)) for _ in range(2)
+    ]
 
 
 def test_a_short_motion_in_a_fast_segment_is_first_driven_slowly(limits, arm_file, make_plan):
-    plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(
-        Segment(0, "sweep", (0.12, 0.06), 0, "turn", 1.0), Segment(1, "move", (0.5, 0.5), 0)))
+    plan = replace(
+        make_plan(arm_file),
+        start=(0.0, 0.0),
+        segments=(
+            Segment(0, "sweep", (0.12, 0.06), 0, "turn", 1.0),
+            Segment(1, "move", (0.5, 0.5), 0),
+        ),
+    )
     q, told, _, _ = tried(limits, plan)
     assert_slow_first(q, told, (0.12, 0.06))
-    plan = replace(plan, segments=(Segment(0, "move", (1.0, 0.05), 0), Segment(1, "move", (0.5, 0.5), 0)))
+    plan = replace(
+        plan, segments=(Segment(0, "move", (1.0, 0.05), 0), Segment(1, "move", (0.5, 0.5), 0))
+    )
     q, told, _, _ = tried(limits, plan)
-    assert_slow_first(q, told, (TRIAL, TRIAL))          # 0.05 of this distance in a slow segment
+    assert_slow_first(q, told, (TRIAL, TRIAL))  # 0.05 of this distance in a slow segment
 
 
 @pytest.mark.parametrize("left", [0.15, 0.02, 0.004, 0.0005])
 def test_the_first_motion_is_gentle_even_if_it_is_short(limits, arm_file, make_plan, left):
     """A short remaining distance limits the speed, but not the acceleration at the turn."""
-    plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(Segment(0, "move", (1.0, 0.0), 0),))
+    plan = replace(
+        make_plan(arm_file), start=(0.0, 0.0), segments=(Segment(0, "move", (1.0, 0.0), 0),)
+    )
     arm, notes = Integrator(limits), Notebook()
-    arm.q = np.array([TRIAL - left, 0.0]) * -1.0        # motion to the start counts
+    arm.q = np.array([TRIAL - left, 0.0]) * -1.0  # motion to the start counts
     follow(arm, plan, notes, share=0.1)
     slow = np.array(notes.segment) == -1
     told = np.array(notes.dq_cmd)[slow]
@@ -153,8 +197,11 @@ def test_slow_segments_have_no_trial(limits, arm_file, make_plan):
 @pytest.mark.parametrize("swings", [(1, 7), (3, 5)])
 def test_the_trial_of_a_swing_follows_its_curve(limits, arm_file, make_plan, swings):
     target, speed = np.array([0.5, 0.4]), 0.7
-    plan = replace(make_plan(arm_file), start=(0.0, 0.0), segments=(
-        Segment(0, "swing", tuple(target), 0, "lift", speed, swings=swings),))
+    plan = replace(
+        make_plan(arm_file),
+        start=(0.0, 0.0),
+        segments=(Segment(0, "swing", tuple(target), 0, "lift", speed, swings=swings),),
+    )
     q, told, segment, _ = tried(limits, plan)
     assert_slow_first(q, told, (TRIAL, TRIAL))
     phase = np.linspace(0.0, np.pi, 4000)[:, None] * np.array(swings)
@@ -206,7 +253,7 @@ def test_a_stroke_runs_at_its_speed(arm_file, make_plan):
     dq, segment = notes.signal("dq")[:, 0], np.array(notes.segment)
     for number, speed in ((1, 0.4), (2, -0.4)):
         stroke = dq[segment == number]
-        middle = stroke[len(stroke) // 3: len(stroke) // 2]
+        middle = stroke[len(stroke) // 3 : len(stroke) // 2]
         np.testing.assert_allclose(middle, speed, rtol=0.01)
 
 
@@ -219,7 +266,9 @@ def test_the_way_back_is_the_same_motion_backwards(arm_file, make_plan):
 
 
 def test_the_tracker_holds_a_drive_that_drifts(arm_file, limits, make_plan):
-    """Without position feedback a drift of 0.02 rad/s would move the held joint by 0.2 rad in ten seconds."""
+    """Without position feedback a drift of 0.02 rad/s would move the held joint
+    by 0.2 rad in ten seconds.
+    """
     arm, notes = Integrator(limits, drift=(0.0, 0.02)), Notebook()
     follow(arm, make_plan(arm_file, speeds=(0.1,), way=0.5), notes)
     q = notes.signal("q")[np.array(notes.segment) > 0]
@@ -234,7 +283,8 @@ def test_commands_keep_the_velocity_limits(arm_file, limits, make_plan, way):
     arm = Integrator(slow, drift=(-0.6 * way, 0.5 * way))
     follow(arm, make_plan(arm_file, speeds=(0.45,)))
     assert (np.abs(arm.commands) <= slow.velocity).all()
-    assert (np.max(way * np.array(arm.commands) * [1.0, -1.0], axis=0) == slow.velocity).all()     # the tracker is at its limit
+    # the tracker is at its limit
+    assert (np.max(way * np.array(arm.commands) * [1.0, -1.0], axis=0) == slow.velocity).all()
 
 
 def test_a_run_takes_the_predicted_robot_time(arm_file, limits, make_plan):
@@ -264,12 +314,14 @@ def test_the_arm_first_moves_to_the_start_of_the_plan(make_arm, make_plan):
     arriving = notes.signal("q")[np.array(notes.segment) == -1]
     np.testing.assert_allclose(arriving[0], [-0.6, 0.5], atol=1e-3)
     np.testing.assert_allclose(arriving[-1], [0.0, 0.0], atol=2e-3)
-    np.testing.assert_allclose(notes.q_cmd[len(arriving)], [0.0, 0.0], atol=2e-3)      # without a jump
+    # without a jump
+    np.testing.assert_allclose(notes.q_cmd[len(arriving)], [0.0, 0.0], atol=2e-3)
 
 
 def test_set_points_never_jump(arm_file, make_plan):
     notes = followed(arm_file, make_plan(arm_file, speeds=(0.8, 0.2)))
-    assert np.abs(np.diff(notes.q_cmd[1:], axis=0)).max() <= 1.01 * 0.5 * 2.0 / 200.0      # half of 2 rad/s over a period
+    # half of 2 rad/s over a period
+    assert np.abs(np.diff(notes.q_cmd[1:], axis=0)).max() <= 1.01 * 0.5 * 2.0 / 200.0
 
 
 def test_every_sample_is_recorded_with_its_command(arm_file, limits, make_plan):
@@ -277,7 +329,8 @@ def test_every_sample_is_recorded_with_its_command(arm_file, limits, make_plan):
     follow(arm, make_plan(arm_file), notes)
     np.testing.assert_array_equal(notes.dq_cmd, arm.commands)
     assert len(notes.samples) == arm.k
-    assert notes.segment == sorted(notes.segment)                   # -1 until the plan begins, then one after the other
+    # -1 until the plan begins, then one after the other
+    assert notes.segment == sorted(notes.segment)
     assert set(notes.segment) == {-1, 0, 1, 2}
 
 
@@ -328,6 +381,7 @@ def test_a_first_sample_at_rest_gives_the_position(arm_file, limits, make_plan):
 
 def test_the_command_is_a_velocity(arm_file, limits, make_plan):
     """Arms without torque mode can follow a plan."""
+
     class Strict(Integrator):
         def step(self, command: Command):
             assert command.torque is None
@@ -349,10 +403,14 @@ def test_a_wave_is_tracked_after_a_slow_trial_of_its_beginning(make_arm, make_pl
     on = segment == 1
     t = np.arange(1, np.count_nonzero(on) + 1)[:, None] / arm.rate
     inside = np.minimum(t, 4.0)
-    expected = np.array([0.4, 0.2]) * np.sin(0.5 * np.pi * inside) - np.array([0.2, 0.1]) * np.sin(np.pi * inside)
+    expected = np.array([0.4, 0.2]) * np.sin(0.5 * np.pi * inside) - np.array([0.2, 0.1]) * np.sin(
+        np.pi * inside
+    )
     np.testing.assert_allclose(q_cmd[on], expected, atol=1e-12)
     np.testing.assert_allclose(notes.signal("q")[on], q_cmd[on], atol=0.02)
     np.testing.assert_allclose(arm.q, 0.0, atol=2e-3)
     tried = segment == TO_START
     assert (np.abs(dq_cmd[tried]) <= 0.101 * limits.velocity).all()
-    assert (np.abs(q_cmd[tried]).max(axis=0) >= np.minimum(TRIAL, np.abs(expected).max(axis=0)) - 0.01).all()
+    assert (
+        np.abs(q_cmd[tried]).max(axis=0) >= np.minimum(TRIAL, np.abs(expected).max(axis=0)) - 0.01
+    ).all()

@@ -28,28 +28,70 @@ class TestContent:
 
     def test_nan_and_infinity_are_kept(self, start, tmp_path):
         with start() as writer:
-            writer.sample(JointSample(0.0, np.array([np.nan, np.inf]), np.zeros(2), np.full(2, -0.0), np.zeros(2), None,
-                                        np.zeros(2, dtype=np.int64)), np.full(2, np.nan), np.full(2, np.nan), -1)
+            writer.sample(
+                JointSample(
+                    0.0,
+                    np.array([np.nan, np.inf]),
+                    np.zeros(2),
+                    np.full(2, -0.0),
+                    np.zeros(2),
+                    None,
+                    np.zeros(2, dtype=np.int64),
+                ),
+                np.full(2, np.nan),
+                np.full(2, np.nan),
+                -1,
+            )
         run = load_run(tmp_path / "run", SIGNALS)
         np.testing.assert_array_equal(run.signals["q"], [[np.nan, np.inf]])
         assert np.signbit(run.signals["tau"]).all()
         assert run.segment.tolist() == [-1]
 
-    @pytest.mark.parametrize(("options", "extra"), [({}, {"temperature"}), ({"temperature": False}, set()),
-                                                    ({"raw": True}, {"raw", "temperature"})])
+    @pytest.mark.parametrize(
+        ("options", "extra"),
+        [
+            ({}, {"temperature"}),
+            ({"temperature": False}, set()),
+            ({"raw": True}, {"raw", "temperature"}),
+        ],
+    )
     def test_columns_are_the_signals_of_the_arm(self, start, tmp_path, options, extra):
         with start() as writer:
             fill(writer, 3, **options)
         run = load_run(tmp_path / "run", SIGNALS)
         assert set(run.signals) == {"q", "dq", "tau", "q_cmd", "dq_cmd", "t"} | extra
         if "raw" in extra:
-            np.testing.assert_array_equal(run.signals["raw"], [k + np.arange(2) / 10.0 + 0.05 for k in range(3)])
+            np.testing.assert_array_equal(
+                run.signals["raw"], [k + np.arange(2) / 10.0 + 0.05 for k in range(3)]
+            )
 
-    @pytest.mark.parametrize(("base", "joint", "n", "units"), [
-        ("pair", "lift", 2, {"q": "rad", "dq": "rad/s", "tau": "N·m", "q_cmd": "rad", "dq_cmd": "rad/s", "t": "s"}),
-        ("slide", "carriage", 1, {"q": "m", "dq": "m/s", "tau": "N", "q_cmd": "m", "dq_cmd": "m/s", "t": "s"}),
-    ])
-    def test_every_column_states_signal_joint_and_unit(self, make_arm, tmp_path, base, joint, n, units):
+    @pytest.mark.parametrize(
+        ("base", "joint", "n", "units"),
+        [
+            (
+                "pair",
+                "lift",
+                2,
+                {
+                    "q": "rad",
+                    "dq": "rad/s",
+                    "tau": "N·m",
+                    "q_cmd": "rad",
+                    "dq_cmd": "rad/s",
+                    "t": "s",
+                },
+            ),
+            (
+                "slide",
+                "carriage",
+                1,
+                {"q": "m", "dq": "m/s", "tau": "N", "q_cmd": "m", "dq_cmd": "m/s", "t": "s"},
+            ),
+        ],
+    )
+    def test_every_column_states_signal_joint_and_unit(
+        self, make_arm, tmp_path, base, joint, n, units
+    ):
         arm = make_arm(base=base)
         with RunWriter(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE) as writer:
             fill(writer, 2, n=n)
@@ -64,11 +106,32 @@ class TestContent:
     def test_the_record_states_arm_plan_and_versions(self, arm, make_plan, tmp_path):
         resolution = Resolution(np.array([0.0, 0.1]), np.array([1e-4, 1e-5]), np.array([0.2, 0.3]))
         plan = plan_table(make_plan(arm))
-        with RunWriter(tmp_path / "run", arm, load_mechanism(arm), "a test", RATE, resolution, plan, 5, "with a cup of tea"):
-            record = json.loads((tmp_path / "run" / RECORD).read_text(encoding="utf-8"))      # written before the first sample
-        assert {key: record[key] for key in ("schema", "experiment", "arm", "names", "arm_file", "seed", "note", "plan")} == {
-            "schema": 1, "experiment": "a test", "arm": "pair", "names": ["turn", "lift"], "arm_file": "pair.toml", "seed": 5,
-            "note": "with a cup of tea", "plan": plan}
+        with RunWriter(
+            tmp_path / "run",
+            arm,
+            load_mechanism(arm),
+            "a test",
+            RATE,
+            resolution,
+            plan,
+            5,
+            "with a cup of tea",
+        ):
+            # written before the first sample
+            record = json.loads((tmp_path / "run" / RECORD).read_text(encoding="utf-8"))
+        assert {
+            key: record[key]
+            for key in ("schema", "experiment", "arm", "names", "arm_file", "seed", "note", "plan")
+        } == {
+            "schema": 1,
+            "experiment": "a test",
+            "arm": "pair",
+            "names": ["turn", "lift"],
+            "arm_file": "pair.toml",
+            "seed": 5,
+            "note": "with a cup of tea",
+            "plan": plan,
+        }
         assert record["driver"]["kind"] == "simulated"
         assert record["driver"]["rate"] == 200.0
         assert record["driver"]["position_step"] == [1e-4, 1e-5]
@@ -87,13 +150,21 @@ class TestContent:
             writer.event("warning", text="a µ")
         run = load_run(tmp_path / "run")
         assert run.events == (
-            {"event": "started", "row": 10, "segment": 0}, {"event": "finished", "row": 20, "segment": 0},
-            {"event": "started", "row": 20, "segment": 1, "mirror_of": 0}, {"event": "warning", "row": 20, "text": "a µ"},
-            {"event": "closed", "row": 20, "rows": 20, "reason": "done"})
+            {"event": "started", "row": 10, "segment": 0},
+            {"event": "finished", "row": 20, "segment": 0},
+            {"event": "started", "row": 20, "segment": 1, "mirror_of": 0},
+            {"event": "warning", "row": 20, "text": "a µ"},
+            {"event": "closed", "row": 20, "rows": 20, "reason": "done"},
+        )
         assert run.closed == run.events[-1]
 
-    @pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "stopped by the operator"),
-                                                   (RuntimeError("the cable came off"), "the cable came off")])
+    @pytest.mark.parametrize(
+        ("error", "reason"),
+        [
+            (KeyboardInterrupt(), "stopped by the operator"),
+            (RuntimeError("the cable came off"), "the cable came off"),
+        ],
+    )
     def test_the_run_states_why_it_ended_and_keeps_its_rows(self, start, tmp_path, error, reason):
         def record():
             with start() as writer:
@@ -128,5 +199,9 @@ class TestContent:
 
 def tree(folder):
     """Digest of all files and folders below a folder."""
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-            for path in sorted(folder.rglob("*"))}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file()
+        else None
+        for path in sorted(folder.rglob("*"))
+    }

@@ -6,14 +6,22 @@ import numpy as np
 
 from stribeck.drivers.arm import JointSample
 
-RATE = 50.0             # rows per batch
+RATE = 50.0  # rows per batch
 
 
 def sample(k, n=2, temperature=True, raw=False):
     """Sample number k; every value in it encodes k."""
     base = k + np.arange(n) / 10.0
-    return JointSample(k / RATE, base + 0.01, base + 0.02, base + 0.03, np.full(n, k / RATE - 1e-3),
-                       base + 0.04 if temperature else None, np.zeros(n, dtype=np.int64), base + 0.05 if raw else None)
+    return JointSample(
+        k / RATE,
+        base + 0.01,
+        base + 0.02,
+        base + 0.03,
+        np.full(n, k / RATE - 1e-3),
+        base + 0.04 if temperature else None,
+        np.zeros(n, dtype=np.int64),
+        base + 0.05 if raw else None,
+    )
 
 
 def fill(writer, rows, first=0, n=2, **options):

@@ -1,4 +1,6 @@
-"""What every page must do in a browser: load without errors or requests, fit the window, be reached by keys, be readable."""
+"""What every page must do in a browser: load without errors or requests, fit the window, be
+reached by keys, be readable.
+"""
 
 import json
 from pathlib import Path
@@ -6,9 +8,9 @@ from pathlib import Path
 from tests.browser import Browser
 from tests.places import ROOT
 
-WIDTHS = (390, 768, 1280)       # px: a phone, a tablet, a desk
+WIDTHS = (390, 768, 1280)  # px: a phone, a tablet, a desk
 AXE = (ROOT / "tests" / "axe" / "axe.min.js").read_text(encoding="utf-8")
-LIGHTEST = 3_000_000            # bytes, most of a page
+LIGHTEST = 3_000_000  # bytes, most of a page
 OUT = """[...document.querySelectorAll("body *")]
          .filter(part => !part.closest(".visually-hidden, svg, .links, .scroller > *"))
          .filter(part => part.getBoundingClientRect().right > innerWidth + 0.5)
@@ -19,8 +21,11 @@ RESIZED = """[...document.querySelectorAll(".live")].every(one => Math.abs(one._
 FOCUSED = """(() => { const part = document.activeElement, style = getComputedStyle(part);
              return [part.tagName, part.id || part.textContent.slice(0, 20), style.outlineStyle]; })()"""
 STANDARD = '"wcag2a", "wcag2aa", "wcag21a", "wcag21aa"'
-WRONG = f"axe.run(document, {{runOnly: [{STANDARD}]}})" """.then(found => found.violations.map(one =>
+WRONG = (
+    f"axe.run(document, {{runOnly: [{STANDARD}]}})"
+    """.then(found => found.violations.map(one =>
            [one.id, one.nodes.length, one.nodes[0].html.slice(0, 150), one.nodes[0].failureSummary.slice(0, 300)]))"""
+)
 
 
 def opened(browser: Browser, page: Path, width: int = 1280, dark: bool = False) -> None:
@@ -31,22 +36,31 @@ def opened(browser: Browser, page: Path, width: int = 1280, dark: bool = False) 
 
 
 def check_fits(browser: Browser, page: Path) -> None:
-    """No width makes the page wider than its window; nothing is logged, nothing is loaded, and the file is small."""
+    """No width makes the page wider than its window; nothing is logged, nothing is
+    loaded, and the file is small.
+    """
     before = len(browser.complaints), len(browser.requests)
     opened(browser, page, WIDTHS[0])
     for width in WIDTHS:
         browser.window(width, mobile=width == WIDTHS[0])
-        assert browser.ask("innerWidth") == width               # a phone would widen its view to an element that is too wide
+        # a phone would widen its view to an element that is too wide
+        assert browser.ask("innerWidth") == width
         browser.wait(RESIZED)
         assert browser.ask("document.documentElement.scrollWidth") == width
         assert browser.ask(OUT) == []
-    assert browser.complaints[before[0]:] == []
-    assert {address for address in browser.requests[before[1]:] if not address.startswith(("data:", "blob:"))} == {page.as_uri()}
+    assert browser.complaints[before[0] :] == []
+    assert {
+        address
+        for address in browser.requests[before[1] :]
+        if not address.startswith(("data:", "blob:"))
+    } == {page.as_uri()}
     assert page.stat().st_size < LIGHTEST
 
 
 def check_accessible(browser: Browser, page: Path) -> None:
-    """Axe finds nothing wrong by WCAG 2.1 AA, light and dark: contrast, names of controls, order of headings."""
+    """Axe finds nothing wrong by WCAG 2.1 AA, light and dark: contrast, names of
+    controls, order of headings.
+    """
     opened(browser, page)
     browser.ask(AXE)
     found = browser.ask(WRONG)
@@ -58,11 +72,16 @@ def check_accessible(browser: Browser, page: Path) -> None:
 
 
 def check_keys(browser: Browser, page: Path) -> list[str]:
-    """Tab goes through the skip link, buttons and navigation, each with a visible focus; return what has the focus in order."""
+    """Tab goes through the skip link, buttons and navigation, each with a visible focus; return
+    what has the focus in order.
+    """
     opened(browser, page)
     browser.ask("scrollTo({top: 0, behavior: 'instant'})")
     browser.ask("document.activeElement.blur()")
-    count, order = browser.ask("document.querySelectorAll('header button, nav a, nav button').length + 1"), []
+    count, order = (
+        browser.ask("document.querySelectorAll('header button, nav a, nav button').length + 1"),
+        [],
+    )
     for _ in range(count):
         browser.press("Tab")
         tag, name, outline = browser.ask(FOCUSED)
@@ -79,17 +98,26 @@ def check_dark_button(browser: Browser, page: Path) -> None:
     for dark in (True, False):
         browser.ask("document.getElementById('theme').focus()")
         browser.press(" ")
-        assert browser.ask("document.getElementById('theme').getAttribute('aria-pressed')") == str(dark).lower()
+        assert (
+            browser.ask("document.getElementById('theme').getAttribute('aria-pressed')")
+            == str(dark).lower()
+        )
         paper = browser.ask("getComputedStyle(document.body).backgroundColor")
         assert (sum(int(part) for part in paper[4:-1].split(",")) < 200) == dark
         if browser.ask("!!document.querySelector('.live .main-svg')"):
-            browser.wait(f"document.querySelector('.live .main-svg').style.background.replaceAll(' ', '') === "
-                         f"'{paper.replace(' ', '')}'")
+            browser.wait(
+                "document.querySelector('.live .main-svg').style.background.replaceAll(' ', '') "
+                "=== "
+                f"'{paper.replace(' ', '')}'"
+            )
 
 
 def check_without_scripts(browser: Browser, page: Path) -> None:
     """Without scripts, and on paper, the still figures and tables are there."""
-    visible = "[...document.querySelectorAll('.still > svg, main table')].map(part => part.getBoundingClientRect().height > 10)"
+    visible = (
+        "[...document.querySelectorAll('.still > svg, main table')].map(part => "
+        "part.getBoundingClientRect().height > 10)"
+    )
     browser.scripts(False)
     try:
         browser.media("screen")
@@ -99,13 +127,18 @@ def check_without_scripts(browser: Browser, page: Path) -> None:
         shown = browser.ask(visible)
         assert len(shown) > 0
         assert all(shown)
-        assert not browser.ask("[...document.querySelectorAll('button')].some(part => part.offsetParent)")
+        assert not browser.ask(
+            "[...document.querySelectorAll('button')].some(part => part.offsetParent)"
+        )
     finally:
         browser.scripts(True)
     opened(browser, page)
     browser.media("print")
     try:
         assert all(browser.ask(visible))
-        assert not browser.ask("[...document.querySelectorAll('.live, nav, button, .toggles')].some(part => part.offsetParent)")
+        assert not browser.ask(
+            "[...document.querySelectorAll('.live, nav, button, .toggles')].some(part => "
+            "part.offsetParent)"
+        )
     finally:
         browser.media("screen")

@@ -1,4 +1,6 @@
-"""The comparison of two calibrations as data: motors and passive joints are in it beside the joints, as in the printed table."""
+"""The comparison of two calibrations as data: motors and passive joints are in it beside the
+joints, as in the printed table.
+"""
 
 import json
 from dataclasses import replace
@@ -15,9 +17,26 @@ from tests.schemas import judge
 
 def test_motors_are_compared_beside_the_joints():
     golden = Calibration.load(DATA / "golden")
-    before, after = (replace(golden, motors=MotorFriction({"hinge": RubbingMotor("coulomb-viscous", {
-        "coulomb": Parameter(level, 0.01, level - 0.02, level + 0.02, "N·m", "identified"),
-        "viscous": Parameter(0.8, 0.01, 0.78, 0.82, "N·m·s/rad", "identified")}, (0.01, 2.0))})) for level in (1.5, 1.8))
+    before, after = (
+        replace(
+            golden,
+            motors=MotorFriction(
+                {
+                    "hinge": RubbingMotor(
+                        "coulomb-viscous",
+                        {
+                            "coulomb": Parameter(
+                                level, 0.01, level - 0.02, level + 0.02, "N·m", "identified"
+                            ),
+                            "viscous": Parameter(0.8, 0.01, 0.78, 0.82, "N·m·s/rad", "identified"),
+                        },
+                        (0.01, 2.0),
+                    )
+                }
+            ),
+        )
+        for level in (1.5, 1.8)
+    )
     table = comparison_table(before, after, compare(before, after))
     motor = table["motors_and_passive"]["motor of hinge"]
     assert motor["coulomb"]["difference"] == pytest.approx(0.3)

@@ -23,4 +23,6 @@ def test_the_file_has_the_stated_version_licence_and_digest(folder):
 
 
 def test_the_library_is_part_of_the_package():
-    assert "plotly.js (cartesian - minified)" in resource("frame/plotly/plotly-cartesian.min.js")[:200]
+    assert (
+        "plotly.js (cartesian - minified)" in resource("frame/plotly/plotly-cartesian.min.js")[:200]
+    )

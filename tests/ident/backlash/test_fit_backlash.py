@@ -10,7 +10,13 @@ from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.errors import InputError
 from tests.geared_joint import geared_joint
 
-JOINT = {"coulomb": 2.0, "stiffness": 2000.0, "stiffness_damping": 10.0, "link_friction": 1.0, "link_encoder_step": 2e-5}
+JOINT = {
+    "coulomb": 2.0,
+    "stiffness": 2000.0,
+    "stiffness_damping": 10.0,
+    "link_friction": 1.0,
+    "link_encoder_step": 2e-5,
+}
 SIGNALS = {"torque_noise": 0.05, "encoder_step": 2e-5}
 PLAY, STIFFNESS, INERTIA = 4e-3, 2000.0, 0.5
 
@@ -18,7 +24,9 @@ PLAY, STIFFNESS, INERTIA = 4e-3, 2000.0, 0.5
 def logged(folder, play: float) -> tuple[np.ndarray, ...]:
     """Time, motor, torque and link of round trips of different sizes and speeds."""
     rows = []
-    with SimulatedArm(load_arm(geared_joint(folder, JOINT | {"backlash": play}, SIGNALS, rate=100.0))) as arm:
+    with SimulatedArm(
+        load_arm(geared_joint(folder, JOINT | {"backlash": play}, SIGNALS, rate=100.0))
+    ) as arm:
         arm.enable()
         for k in range(16):
             for _ in range((160, 80, 60)[k // 2 % 3]):

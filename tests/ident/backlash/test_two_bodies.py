@@ -21,7 +21,8 @@ def test_a_resting_link_winds_up_by_its_load_on_the_loaded_flank():
 
 
 def test_in_the_gap_no_torque_passes():
-    q = np.linspace(0.0, 1e-3, 200)                 # from the middle of a gap of 4 mrad, the flank is not reached
+    # from the middle of a gap of 4 mrad, the flank is not reached
+    q = np.linspace(0.0, 1e-3, 200)
     passage = follow(_drive(q, 0.004), *_one(4e-3, 2e4, 1.0, 0.1))
     assert not passage.touching[100:].any()
     assert passage.torque[100:] == pytest.approx(0.0)
@@ -38,7 +39,10 @@ def test_motion_agrees_with_fine_steps(friction):
     for k in range(len(t) * every):
         if k % every == 0:
             truth.append(0.03 * np.sin(0.6 * np.pi * k * fine) - x)
-        e, w = 0.03 * np.sin(0.6 * np.pi * k * fine) - x, 0.03 * 0.6 * np.pi * np.cos(0.6 * np.pi * k * fine)
+        e, w = (
+            0.03 * np.sin(0.6 * np.pi * k * fine) - x,
+            0.03 * 0.6 * np.pi * np.cos(0.6 * np.pi * k * fine),
+        )
         over = e - min(max(e, -play / 2.0), play / 2.0)
         force = stiffness * over + damping * (w - v) if over else 0.0
         force = force if force * over > 0.0 else 0.0

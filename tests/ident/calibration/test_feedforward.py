@@ -28,19 +28,51 @@ SEEDS = range(8)
 def joint(law: str, load: str, seed: int, bearing: bool = True, **given: float) -> JointCalibration:
     """Made-up friction; parameters that the law has by default are left out unless given."""
     rng = np.random.default_rng(seed)
-    values = {name: float(rng.uniform(0.1, 2.0)) for name in LAWS[law].parameters(load != "none")} | given
-    parameters = {name: Parameter(value, None, None, None, unit(name), "identified") for name, value in values.items()}
-    return JointCalibration(law, load, parameters, {}, Bearing(*rng.uniform(0.02, 0.2, 3)) if bearing else None, 0.0, (0.0, 1.0),
-                            None, None, None, (), np.zeros((0, 0)), 2.0)
+    values = {
+        name: float(rng.uniform(0.1, 2.0)) for name in LAWS[law].parameters(load != "none")
+    } | given
+    parameters = {
+        name: Parameter(value, None, None, None, unit(name), "identified")
+        for name, value in values.items()
+    }
+    return JointCalibration(
+        law,
+        load,
+        parameters,
+        {},
+        Bearing(*rng.uniform(0.02, 0.2, 3)) if bearing else None,
+        0.0,
+        (0.0, 1.0),
+        None,
+        None,
+        None,
+        (),
+        np.zeros((0, 0)),
+        2.0,
+    )
 
 
-def calibration(joints: Mapping[str, JointCalibration], mechanism: Mechanism | None = None, arm: str = "lab6") -> Calibration:
+def calibration(
+    joints: Mapping[str, JointCalibration], mechanism: Mechanism | None = None, arm: str = "lab6"
+) -> Calibration:
     """Of a built-in arm; or of a mechanism without file, with the bearings of the joints."""
     file = load_arm(arm)
     model = Model(file.model.name, file_sha256(file.model), file.gravity, file.tool)
-    made = Calibration(arm, datetime(2026, 1, 1, tzinfo=UTC), "made up", "drive", (), model, {}, joints, file.model.parent)
+    made = Calibration(
+        arm,
+        datetime(2026, 1, 1, tzinfo=UTC),
+        "made up",
+        "drive",
+        (),
+        model,
+        {},
+        joints,
+        file.model.parent,
+    )
     if mechanism is not None:
-        bearings = tuple(joints[name].bearing if name in joints else None for name in mechanism.names)
+        bearings = tuple(
+            joints[name].bearing if name in joints else None for name in mechanism.names
+        )
         vars(made)["mechanism"] = replace(mechanism, bearings=bearings)
     return made
 
@@ -49,7 +81,10 @@ def everything(names: tuple[str, ...], seed: int) -> dict[str, JointCalibration]
     """Every load and every law, in an order of the seed's."""
     kinds = [(law, load) for load in (*LOADS, "none") for law in LAWS]
     order = np.random.default_rng(seed).permutation(len(kinds))
-    return {name: joint(*kinds[order[k % len(kinds)]], seed=100 * seed + k) for k, name in enumerate(names)}
+    return {
+        name: joint(*kinds[order[k % len(kinds)]], seed=100 * seed + k)
+        for k, name in enumerate(names)
+    }
 
 
 def motion(seed: int, n: int, samples: int = 20) -> np.ndarray:
@@ -63,9 +98,14 @@ def assert_equals_batch(made: Calibration, q: np.ndarray, dq: np.ndarray, ddq: n
     still, without = made.friction(q, dq), joint_loads(made.mechanism, q, dq)
     for k in range(len(q)):
         np.testing.assert_allclose(feedforward(q[k], dq[k], ddq[k]), batch[k], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(feedforward.rigid(q[k], dq[k], ddq[k]), loads.tau[k], rtol=0, atol=1e-9)
-        np.testing.assert_allclose(feedforward(q[k], dq[k]), still[k], rtol=0, atol=1e-9)          # nothing is left over
-        np.testing.assert_allclose(feedforward.rigid(q[k], dq[k]), without.tau[k], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            feedforward.rigid(q[k], dq[k], ddq[k]), loads.tau[k], rtol=0, atol=1e-9
+        )
+        # nothing is left over
+        np.testing.assert_allclose(feedforward(q[k], dq[k]), still[k], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            feedforward.rigid(q[k], dq[k]), without.tau[k], rtol=0, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -79,7 +119,9 @@ def test_arms_equal_the_batch_code(arm: str, seed: int) -> None:
 def test_random_trees_equal_the_batch_code(seed: int) -> None:
     """MuJoCo counts their joints in another order."""
     mechanism = tree(seed, n=10)
-    assert_equals_batch(calibration(everything(mechanism.names, seed), mechanism), *motion(seed, 10))
+    assert_equals_batch(
+        calibration(everything(mechanism.names, seed), mechanism), *motion(seed, 10)
+    )
 
 
 def test_the_random_trees_branch_and_slide() -> None:
@@ -94,7 +136,10 @@ def test_every_law_works_on_joints_with_parameters_of_their_own(law: str, load: 
     """All joints of a law are evaluated at once: a law must take arrays of parameters."""
     mechanism = tree(3, n=4)
     given = {"stribeck_exponent": 1.3} if law == "stribeck" else {}
-    joints = {name: joint(law, load, k, **(given if k == 2 else {})) for k, name in enumerate(mechanism.names)}
+    joints = {
+        name: joint(law, load, k, **(given if k == 2 else {}))
+        for k, name in enumerate(mechanism.names)
+    }
     assert_equals_batch(calibration(joints, mechanism), *motion(3, 4))
 
 
@@ -111,38 +156,77 @@ def test_joints_that_others_move_are_carried() -> None:
     whole = tree(5, n=9)
     leaves = [j for j in range(whole.n) if j not in whole.parent][-2:]
     kept = [j for j in range(whole.n) if j not in leaves]
-    arrays = {key: getattr(whole, key)[kept] for key in ("prismatic", "axis", "origin", "mass", "com", "inertia", "position")}
-    followers = tuple(Follower(whole.names[j], k, 1.5 - 2.0 * k, 0.3, -1 if whole.parent[j] < 0 else kept.index(whole.parent[j]),
-                               bool(whole.prismatic[j]), whole.axis[j], whole.origin[j], float(whole.mass[j]), whole.com[j],
-                               whole.inertia[j]) for k, j in enumerate(leaves))
+    arrays = {
+        key: getattr(whole, key)[kept]
+        for key in ("prismatic", "axis", "origin", "mass", "com", "inertia", "position")
+    }
+    followers = tuple(
+        Follower(
+            whole.names[j],
+            k,
+            1.5 - 2.0 * k,
+            0.3,
+            -1 if whole.parent[j] < 0 else kept.index(whole.parent[j]),
+            bool(whole.prismatic[j]),
+            whole.axis[j],
+            whole.origin[j],
+            float(whole.mass[j]),
+            whole.com[j],
+            whole.inertia[j],
+        )
+        for k, j in enumerate(leaves)
+    )
     parent = tuple(-1 if whole.parent[j] < 0 else kept.index(whole.parent[j]) for j in kept)
-    mechanism = replace(whole, names=tuple(whole.names[j] for j in kept), parent=parent, bearings=(None,) * len(kept),
-                        followers=followers, **arrays)
+    mechanism = replace(
+        whole,
+        names=tuple(whole.names[j] for j in kept),
+        parent=parent,
+        bearings=(None,) * len(kept),
+        followers=followers,
+        **arrays,
+    )
     joints = {name: joint("stribeck", "torque", k) for k, name in enumerate(mechanism.names)}
     assert_equals_batch(calibration(joints, mechanism), *motion(5, len(kept)))
-    moved, alone = (joint_loads(one, *motion(5, len(kept))).tau for one in (mechanism, replace(mechanism, followers=())))
+    moved, alone = (
+        joint_loads(one, *motion(5, len(kept))).tau
+        for one in (mechanism, replace(mechanism, followers=()))
+    )
     assert np.abs(moved - alone).max() > 1.0
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rigid_torque_agrees_with_pinocchio(seed: int) -> None:
-    pin: ModuleType = pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) judges the dynamics")
+    pin: ModuleType = pytest.importorskip(
+        "pinocchio", reason="Pinocchio (the package pin) judges the dynamics"
+    )
     m = tree(seed)
     model = pin.Model()
     for j in range(m.n):
-        kind = pin.JointModelPrismaticUnaligned if m.prismatic[j] else pin.JointModelRevoluteUnaligned
-        one = model.addJoint(m.parent[j] + 1, kind(m.axis[j]), pin.SE3(np.eye(3), m.origin[j]), m.names[j])
-        model.appendBodyToJoint(one, pin.Inertia(m.mass[j], m.com[j], m.inertia[j]), pin.SE3.Identity())
+        kind = (
+            pin.JointModelPrismaticUnaligned if m.prismatic[j] else pin.JointModelRevoluteUnaligned
+        )
+        one = model.addJoint(
+            m.parent[j] + 1, kind(m.axis[j]), pin.SE3(np.eye(3), m.origin[j]), m.names[j]
+        )
+        model.appendBodyToJoint(
+            one, pin.Inertia(m.mass[j], m.com[j], m.inertia[j]), pin.SE3.Identity()
+        )
     model.gravity.linear = m.gravity
     data, feedforward = model.createData(), Feedforward(m, calibration({}))
     for q, dq, ddq in motion(seed, m.n).transpose(1, 0, 2):
-        np.testing.assert_allclose(feedforward.rigid(q, dq, ddq), pin.rnea(model, data, q, dq, ddq), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            feedforward.rigid(q, dq, ddq), pin.rnea(model, data, q, dq, ddq), rtol=0, atol=1e-9
+        )
 
 
 def test_unknown_friction_is_nan_only_where_it_is_unknown() -> None:
     mechanism = tree(2, n=5)
-    joints = {"joint0": joint("stribeck", "normal", 0), "joint1": joint("stribeck", "normal", 1, bearing=False),
-              "joint3": joint("coulomb-viscous", "torque", 3), "joint4": joint("stribeck", "none", 4, bearing=False)}
+    joints = {
+        "joint0": joint("stribeck", "normal", 0),
+        "joint1": joint("stribeck", "normal", 1, bearing=False),
+        "joint3": joint("coulomb-viscous", "torque", 3),
+        "joint4": joint("stribeck", "none", 4, bearing=False),
+    }
     made = calibration(joints, mechanism)
     feedforward = Feedforward(made.mechanism, made)
     assert np.isnan(feedforward(*motion(2, 5)[:, 0])).tolist() == [False, True, True, False, False]
@@ -163,18 +247,36 @@ def test_a_result_survives_the_next_call_and_inputs_stay_as_they_were() -> None:
 
 def test_lists_and_integers_are_accepted() -> None:
     made = calibration(everything(load_mechanism("lab6").names, 0))
-    np.testing.assert_allclose(Feedforward(made.mechanism, made)([0, 1, 1, 0, 1, 0], [1] * 6),
-                               made.friction([[0, 1, 1, 0, 1, 0]], [[1] * 6])[0], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        Feedforward(made.mechanism, made)([0, 1, 1, 0, 1, 0], [1] * 6),
+        made.friction([[0, 1, 1, 0, 1, 0]], [[1] * 6])[0],
+        rtol=0,
+        atol=1e-9,
+    )
 
 
-@pytest.mark.parametrize(("state", "said"), [
-    ((np.zeros(5), np.zeros(6)), r"q has shape \(5,\), lab6 needs \(6,\): one value for each of j1, j2, j3, j4, j5, j6"),
-    ((np.zeros(6), 0.0), r"dq has shape \(\), lab6 needs \(6,\)"),
-    ((np.zeros(6), np.zeros(6), np.zeros((1, 6))), r"ddq has shape \(1, 6\)"),
-    ((np.zeros(6), np.array([0, 0, 0, np.nan, 0, 0])), r"dq of joint j4 is not a finite number"),
-    ((np.zeros(6), np.zeros(6), np.array([0, np.inf, -np.inf, 0, 0, 0])), r"ddq of joint j2 is not a finite number"),
-])
-def test_invalid_states_are_refused_and_change_no_buffer(state: tuple[np.ndarray, ...], said: str) -> None:
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (
+            (np.zeros(5), np.zeros(6)),
+            r"q has shape \(5,\), lab6 needs \(6,\): one value for each of j1, j2, j3, j4, j5, j6",
+        ),
+        ((np.zeros(6), 0.0), r"dq has shape \(\), lab6 needs \(6,\)"),
+        ((np.zeros(6), np.zeros(6), np.zeros((1, 6))), r"ddq has shape \(1, 6\)"),
+        (
+            (np.zeros(6), np.array([0, 0, 0, np.nan, 0, 0])),
+            r"dq of joint j4 is not a finite number",
+        ),
+        (
+            (np.zeros(6), np.zeros(6), np.array([0, np.inf, -np.inf, 0, 0, 0])),
+            r"ddq of joint j2 is not a finite number",
+        ),
+    ],
+)
+def test_invalid_states_are_refused_and_change_no_buffer(
+    state: tuple[np.ndarray, ...], said: str
+) -> None:
     made = calibration(everything(load_mechanism("lab6").names, 0))
     feedforward = Feedforward(made.mechanism, made)
     before = feedforward(np.ones(6), np.ones(6))
@@ -187,7 +289,9 @@ def test_invalid_states_are_refused_and_change_no_buffer(state: tuple[np.ndarray
 
 def test_a_calibration_of_another_arm_is_refused_by_the_joint() -> None:
     made = calibration({"j1": joint("stribeck", "none", 0), "j33": joint("stribeck", "none", 0)})
-    with pytest.raises(InputError, match=r"lab6: unknown joint 'j33'; did you mean 'j3'\?.*names this joint") as caught:
+    with pytest.raises(
+        InputError, match=r"lab6: unknown joint 'j33'; did you mean 'j3'\?.*names this joint"
+    ) as caught:
         Feedforward(load_mechanism("lab6"), made)
     assert "\n" not in str(caught.value)
 
@@ -202,8 +306,10 @@ def test_closed_loops_are_refused_by_name() -> None:
 def test_the_tool_of_the_mechanism_counts_and_not_that_of_the_calibration(tmp_path: Path) -> None:
     """The same friction under another payload: the mechanism that is given makes the loads."""
     (tmp_path / "lab6.urdf").write_bytes(load_arm("lab6").model.read_bytes())
-    (tmp_path / "loaded.toml").write_text('schema = 1\nname = "loaded"\nmodel = "lab6.urdf"\n'
-                                          "tool = { mass = 3.0, com = [0.0, 0.0, 0.1] }\n")
+    (tmp_path / "loaded.toml").write_text(
+        'schema = 1\nname = "loaded"\nmodel = "lab6.urdf"\n'
+        "tool = { mass = 3.0, com = [0.0, 0.0, 0.1] }\n"
+    )
     made = calibration({"j2": joint("coulomb-viscous", "torque", 0)})
     loaded = load_mechanism(tmp_path / "loaded.toml")
     q, dq = motion(0, 6)[:2, 0]

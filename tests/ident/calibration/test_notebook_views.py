@@ -1,4 +1,6 @@
-"""Notebook interface of a calibration: data frames, plots, drawn parameter sets, one sample or many."""
+"""Notebook interface of a calibration: data frames, plots, drawn parameter
+sets, one sample or many.
+"""
 
 from dataclasses import replace
 
@@ -35,7 +37,12 @@ def _no_screen():
 class TestSample:
     def test_draws_have_the_covariance_of_the_estimates(self, golden):
         joint = golden.joints["hinge"]
-        drawn = np.array([[one.joints["hinge"].values[name] for name in joint.names] for one in golden.sample(4000, rng=1)])
+        drawn = np.array(
+            [
+                [one.joints["hinge"].values[name] for name in joint.names]
+                for one in golden.sample(4000, rng=1)
+            ]
+        )
         error = np.array([joint.parameters[name].std_error for name in joint.names])
         mean = [joint.values[name] for name in joint.names]
         assert (np.abs(drawn.mean(axis=0) - mean) < 4.0 * error / np.sqrt(len(drawn))).all()
@@ -43,19 +50,33 @@ class TestSample:
         np.testing.assert_allclose(np.corrcoef(drawn.T), joint.correlation, atol=0.06)
 
     def test_the_band_holds_curves_of_draws(self, golden):
-        """The band holds the whole curve in 95 % of the draws, or more where other laws widen it."""
+        """The band holds the whole curve in 95 % of the draws, or more
+        where other laws widen it.
+        """
         joint, w = golden.joints["hinge"], np.geomspace(*golden.joints["hinge"].velocity_range, 30)
         load = np.full(30, joint.load_ends[1])
         middle, band = joint.torque(w, load), joint.band(w, load)
-        inside = [np.all(np.abs(one.joints["hinge"].torque(w, load) - middle) <= band) for one in golden.sample(1000, rng=2)]
+        inside = [
+            np.all(np.abs(one.joints["hinge"].torque(w, load) - middle) <= band)
+            for one in golden.sample(1000, rng=2)
+        ]
         assert np.mean(inside) > 0.94
 
     def test_a_seed_repeats_them_and_no_sign_changes(self, golden):
         joint = golden.joints["hinge"]
-        wide = {name: replace(entry, std_error=2.0 * (entry.value or 0.0)) for name, entry in joint.parameters.items()}
-        loose = replace(golden, joints={"hinge": replace(joint, parameters=wide, correlation=np.eye(len(joint.names)))})
+        wide = {
+            name: replace(entry, std_error=2.0 * (entry.value or 0.0))
+            for name, entry in joint.parameters.items()
+        }
+        loose = replace(
+            golden,
+            joints={"hinge": replace(joint, parameters=wide, correlation=np.eye(len(joint.names)))},
+        )
         first, second = (loose.sample(50, rng=3) for _ in range(2))
-        assert all(a.joints["hinge"].values == b.joints["hinge"].values for a, b in zip(first, second, strict=True))
+        assert all(
+            a.joints["hinge"].values == b.joints["hinge"].values
+            for a, b in zip(first, second, strict=True)
+        )
         assert min(min(one.joints["hinge"].values.values()) for one in first) >= 0.0
 
     def test_a_draw_is_a_calibration(self, golden):
@@ -74,7 +95,9 @@ class TestShapes:
             assert many.shape == (5, 1)
             for k in range(5):
                 np.testing.assert_allclose(function(q[k], dq[k], ddq[k]), many[k], rtol=1e-12)
-            np.testing.assert_allclose(function(q[0], dq[0]), function(q[:1], dq[:1])[0], rtol=1e-12)
+            np.testing.assert_allclose(
+                function(q[0], dq[0]), function(q[:1], dq[:1])[0], rtol=1e-12
+            )
         loads = joint_loads(golden.mechanism, q, dq, ddq)
         for name in ("torque", "bending", "force"):
             one = joint_loads(golden.mechanism, q[2], dq[2], ddq[2])
@@ -98,7 +121,10 @@ class TestFrames:
         joint = golden.joints["hinge"]
         entry = joint.parameters["coulomb"]
         more = replace(entry, value=1.5 * entry.value, low=1.5 * entry.low, high=1.5 * entry.high)
-        other = replace(golden, joints={"hinge": replace(joint, parameters={**joint.parameters, "coulomb": more})})
+        other = replace(
+            golden,
+            joints={"hinge": replace(joint, parameters={**joint.parameters, "coulomb": more})},
+        )
         frame = compare(golden, other).to_dataframe().set_index("parameter")
         assert frame.loc["coulomb", "difference"] == pytest.approx(0.5 * entry.value)
         assert frame.loc["coulomb", "changed"]
@@ -109,13 +135,19 @@ class TestPictures:
     def test_of_a_calibration_the_law_at_three_loads(self, golden):
         joint = golden.joints["hinge"]
         (ax,) = golden.plot().values()
-        for line, load in zip(ax.get_lines(), (joint.load_ends[0], joint.middle_load, joint.load_ends[1]), strict=True):
+        for line, load in zip(
+            ax.get_lines(), (joint.load_ends[0], joint.middle_load, joint.load_ends[1]), strict=True
+        ):
             w = line.get_xdata()
             np.testing.assert_allclose(line.get_ydata(), joint.torque(w, np.full(len(w), load)))
         assert ax.get_ylabel() == "friction, N·m"
         assert ax.get_title(loc="left") == "hinge: stribeck, load torque"
-        assert ax.get_legend_handles_labels()[1][-1] == f"greatest load, {joint.load_ends[1]:.3g} N·m"
-        assert not [one for one in ax.collections if len(one.get_offsets()) > 1], "no points beside this calibration"
+        assert (
+            ax.get_legend_handles_labels()[1][-1] == f"greatest load, {joint.load_ends[1]:.3g} N·m"
+        )
+        assert not [one for one in ax.collections if len(one.get_offsets()) > 1], (
+            "no points beside this calibration"
+        )
 
     def test_of_a_calibration_with_its_points(self, golden, tmp_path):
         points = fit(DATA / "golden", tmp_path / "out").plot()["hinge"].collections[0]
@@ -129,22 +161,35 @@ class TestPictures:
     def test_of_a_comparison(self, golden):
         (ax,) = compare(golden, golden).plot().values()
         assert len(ax.get_lines()) == 2
-        assert ax.get_title(loc="left") == f"hinge, load {golden.joints['hinge'].middle_load:.3g} N·m"
+        assert (
+            ax.get_title(loc="left") == f"hinge, load {golden.joints['hinge'].middle_load:.3g} N·m"
+        )
 
     def test_of_a_validation(self):
         t = np.arange(50) / 10.0
-        joint = JointValidation(0.1, 2.0, 2.0, 0.01, 0.0, 0.0, True, t, np.sin(t), np.sin(t) + 0.1, 0.0 * t)
-        found = Validation({"j1": joint, "j2": replace(joint, error=0.5, passed=False, unit="N")}, {})
+        joint = JointValidation(
+            0.1, 2.0, 2.0, 0.01, 0.0, 0.0, True, t, np.sin(t), np.sin(t) + 0.1, 0.0 * t
+        )
+        found = Validation(
+            {"j1": joint, "j2": replace(joint, error=0.5, passed=False, unit="N")}, {}
+        )
         axes = found.plot()
         assert [axes["j1"].get_ylabel(), axes["j2"].get_ylabel()] == ["torque, N·m", "torque, N"]
         assert axes["j2"].get_title() == "j2: fails"
         assert "residual" in axes["j1"].get_legend_handles_labels()[1]
-        assert repr(found) == "<Validation of 2 joints: fails for j2; largest error 25 % of friction (j2)>"
+        assert (
+            repr(found)
+            == "<Validation of 2 joints: fails for j2; largest error 25 % of friction (j2)>"
+        )
 
     def test_of_a_fit_with_load(self):
         rng, w = np.random.default_rng(0), np.tile(np.geomspace(0.01, 1.0, 20), 3)
         load = np.repeat([1.0, 10.0, 20.0], 20)
-        fit = fit_friction(w, stribeck(w, 1.0, 1.5, 0.05, 2.0, 0.1, 0.1, load=load) + 0.005 * rng.standard_normal(60), load)
+        fit = fit_friction(
+            w,
+            stribeck(w, 1.0, 1.5, 0.05, 2.0, 0.1, 0.1, load=load) + 0.005 * rng.standard_normal(60),
+            load,
+        )
         ax = fit.plot()
         assert len(ax.get_lines()) == 2, "at the least and the greatest load"
         points, *_ = (one for one in ax.collections if len(one.get_offsets()) == 60)

@@ -49,77 +49,148 @@ int main(void)
 """
 
 
-def compiled(made: Calibration, folder: Path, compiler: str | None = CC, language: str = "-std=c99", *more: str) -> Path:
+def compiled(
+    made: Calibration,
+    folder: Path,
+    compiler: str | None = CC,
+    language: str = "-std=c99",
+    *more: str,
+) -> Path:
     (folder / "arm.h").write_text(export(made, "c").text, encoding="utf-8")
     prefix, suffix = identifier(made.arm), ".c" if "99" in language else ".cc"
-    source = MAIN.replace("ARM_", f"{prefix}_").replace("N]", f"{made.mechanism.n}]").replace("< N", f"< {made.mechanism.n}")
+    source = (
+        MAIN.replace("ARM_", f"{prefix}_")
+        .replace("N]", f"{made.mechanism.n}]")
+        .replace("< N", f"< {made.mechanism.n}")
+    )
     (folder / f"main{suffix}").write_text(source, encoding="utf-8")
-    subprocess.run([str(compiler), language, *STRICT, *more, str(folder / f"main{suffix}"), "-o", str(folder / "main"), "-lm"],
-                   check=True, capture_output=True)
+    subprocess.run(
+        [
+            str(compiler),
+            language,
+            *STRICT,
+            *more,
+            str(folder / f"main{suffix}"),
+            "-o",
+            str(folder / "main"),
+            "-lm",
+        ],
+        check=True,
+        capture_output=True,
+    )
     return folder / "main"
 
 
 def run_header(made: Calibration, folder: Path, states: np.ndarray, *more: str) -> np.ndarray:
     """Load, rigid torque, friction and its mean over the directions, shape (4, N, n)."""
     given = "\n".join(map(repr, states.transpose(1, 0, 2).ravel().tolist()))
-    said = subprocess.run([str(compiled(made, folder, CC, "-std=c99", *more))], input=given,
-                          capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [str(compiled(made, folder, CC, "-std=c99", *more))],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     return np.array(said.split(), dtype=float).reshape(states.shape[1], -1, 4).transpose(2, 0, 1)
 
 
 def assert_same(made: Calibration, folder: Path, seed: int = 0, samples: int = 40) -> None:
-    q, dq, ddq = states = np.random.default_rng(seed).normal(scale=1.5, size=(3, samples, made.mechanism.n))
+    q, dq, ddq = states = np.random.default_rng(seed).normal(
+        scale=1.5, size=(3, samples, made.mechanism.n)
+    )
     load, rigid, friction, mean = run_header(made, folder, states)
     loads = joint_loads(made.mechanism, q, dq, ddq)
     scale = max(1.0, float(np.abs(loads.tau).max()))
     np.testing.assert_allclose(rigid, loads.tau, rtol=0, atol=1e-11 * scale)
     for j, name in enumerate(made.names):
         joint = made.joints.get(name)
-        expected = np.zeros(samples) if joint is None or joint.load == "none" else loads.get(joint.load)[:, j]
-        np.testing.assert_allclose(load[:, j], expected, rtol=0, atol=1e-10 * max(1.0, float(np.abs(expected).max())))
+        expected = (
+            np.zeros(samples)
+            if joint is None or joint.load == "none"
+            else loads.get(joint.load)[:, j]
+        )
+        np.testing.assert_allclose(
+            load[:, j], expected, rtol=0, atol=1e-10 * max(1.0, float(np.abs(expected).max()))
+        )
         if joint is not None:
-            np.testing.assert_allclose(mean[:, j], joint.torque(dq[:, j], None if joint.load == "none" else expected)
-                                       + (joint.directional_torque(dq[:, j], None, rigid[:, j])
-                                          if joint.directional == "viscous" else 0.0), rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                mean[:, j],
+                joint.torque(dq[:, j], None if joint.load == "none" else expected)
+                + (
+                    joint.directional_torque(dq[:, j], None, rigid[:, j])
+                    if joint.directional == "viscous"
+                    else 0.0
+                ),
+                rtol=1e-9,
+                atol=1e-9,
+            )
     np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("arm", ARMS)
-def test_loads_and_friction_of_random_states(make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str,
-                                             seed: int) -> None:
+def test_loads_and_friction_of_random_states(
+    make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str, seed: int
+) -> None:
     """The panda has a finger that follows the other; all laws and loads have their turn."""
     made = make_calibration(arm, seed=seed, tool=Tool(0.7, (0.02, -0.01, 0.1)))
     assert_same(made, tmp_path, seed)
 
 
-def test_torque_offsets_on_request(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+def test_torque_offsets_on_request(
+    make_calibration: Callable[..., Calibration], tmp_path: Path
+) -> None:
     plain = make_calibration()
-    offsets = {name: {"offset": known(0.3 - 0.1 * k)} for k, name in enumerate(plain.joints) if k != 4}     # one is not known
-    plain = replace(plain, joints={name: replace(joint, gravity=joint.gravity | offsets.get(name, {}))
-                                   for name, joint in plain.joints.items()})
+    # one is not known
+    offsets = {
+        name: {"offset": known(0.3 - 0.1 * k)} for k, name in enumerate(plain.joints) if k != 4
+    }
+    plain = replace(
+        plain,
+        joints={
+            name: replace(joint, gravity=joint.gravity | offsets.get(name, {}))
+            for name, joint in plain.joints.items()
+        },
+    )
     made = plain.with_offset()
     expected = np.array([0.3, 0.2, 0.1, 0.0, 0.0, -0.2])
     q, dq, ddq = states = np.random.default_rng(0).normal(scale=1.5, size=(3, 40, 6))
-    np.testing.assert_allclose(made.friction(q, dq, ddq) - plain.friction(q, dq, ddq), np.tile(expected, (40, 1)), atol=1e-12)
+    np.testing.assert_allclose(
+        made.friction(q, dq, ddq) - plain.friction(q, dq, ddq),
+        np.tile(expected, (40, 1)),
+        atol=1e-12,
+    )
     for one in (plain, made):
         _, _, friction, _ = run_header(one, tmp_path, states)
         np.testing.assert_allclose(friction, one.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
         feedforward = Feedforward(one.mechanism, one)
-        np.testing.assert_allclose([feedforward(*state) for state in states.transpose(1, 0, 2)], one.friction(q, dq, ddq),
-                                   rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            [feedforward(*state) for state in states.transpose(1, 0, 2)],
+            one.friction(q, dq, ddq),
+            rtol=1e-9,
+            atol=1e-9,
+        )
     lost = ["offset" in " ".join(export(one, "c").losses) for one in (plain, made)]
     assert lost == [True, False]
 
 
-def test_trees_that_branch_and_slide(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+def test_trees_that_branch_and_slide(
+    make_calibration: Callable[..., Calibration], tmp_path: Path
+) -> None:
     made = make_calibration()
     for seed in range(4):
         mechanism = tree(seed, n=8)
-        kinds = [("stribeck", "normal"), ("coulomb-viscous", "torque"), ("tustin", "axial"), ("andersson", "radial")]
+        kinds = [
+            ("stribeck", "normal"),
+            ("coulomb-viscous", "torque"),
+            ("tustin", "axial"),
+            ("andersson", "radial"),
+        ]
         joints = {name: made_joint(*kinds[k % 4], seed=k) for k, name in enumerate(mechanism.names)}
         own = replace(made, joints=joints)
-        vars(own)["mechanism"] = replace(mechanism, bearings=tuple(joint.bearing for joint in joints.values()))
+        vars(own)["mechanism"] = replace(
+            mechanism, bearings=tuple(joint.bearing for joint in joints.values())
+        )
         assert_same(own, tmp_path, seed)
 
 
@@ -137,26 +208,50 @@ def test_joints_that_are_held(tmp_path: Path) -> None:
     assert (mechanism.names, mechanism.followers[0].leader) == (("a", "b"), -1)
     model = Model("held.xml", file_sha256(tmp_path / "held.xml"), (0.0, 0.0, -9.81), Tool())
     joints = {"a": made_joint("stribeck", "torque", 1), "b": made_joint("stribeck", "bending", 2)}
-    made = Calibration("held", datetime(2026, 11, 21, 10, 0, tzinfo=UTC), "made up", "drive", (), model, {}, joints, tmp_path)
+    made = Calibration(
+        "held",
+        datetime(2026, 11, 21, 10, 0, tzinfo=UTC),
+        "made up",
+        "drive",
+        (),
+        model,
+        {},
+        joints,
+        tmp_path,
+    )
     assert_same(made, tmp_path)
     assert "<lower>0.03</lower><upper>0.03</upper>" in export(made, "sdf").text
 
 
 @pytest.mark.parametrize("directional", ["viscous", "driving"])
-def test_directions_that_differ(make_calibration: Callable[..., Calibration], tmp_path: Path, directional: str) -> None:
-    joints = {name: replace(made_joint("stribeck", "torque", k), directional=directional,
-                            gravity={f"{directional}_difference": known(0.1 + 0.1 * k)})
-              for k, name in enumerate(load_mechanism("lab6").names[:4])}
+def test_directions_that_differ(
+    make_calibration: Callable[..., Calibration], tmp_path: Path, directional: str
+) -> None:
+    joints = {
+        name: replace(
+            made_joint("stribeck", "torque", k),
+            directional=directional,
+            gravity={f"{directional}_difference": known(0.1 + 0.1 * k)},
+        )
+        for k, name in enumerate(load_mechanism("lab6").names[:4])
+    }
     made = make_calibration(joints=joints)
     assert_same(made, tmp_path)
     states = np.random.default_rng(1).normal(size=(3, 20, 6))
     states[1] = 0.0
-    np.testing.assert_array_equal(run_header(made, tmp_path, states)[2, :, :4], 0.0, "nothing rubs at rest")
+    np.testing.assert_array_equal(
+        run_header(made, tmp_path, states)[2, :, :4], 0.0, "nothing rubs at rest"
+    )
 
 
-def test_joints_that_were_not_calibrated_are_nan(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
+def test_joints_that_were_not_calibrated_are_nan(
+    make_calibration: Callable[..., Calibration], tmp_path: Path
+) -> None:
     made = make_calibration(joints={"j2": made_joint("coulomb-viscous", "none", 0)})
-    assert np.isnan(run_header(made, tmp_path, np.ones((3, 1, 6)))[2, 0]).tolist() == [True, False] + 4 * [True]
+    assert np.isnan(run_header(made, tmp_path, np.ones((3, 1, 6)))[2, 0]).tolist() == [
+        True,
+        False,
+    ] + 4 * [True]
 
 
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
@@ -165,18 +260,28 @@ def test_it_is_cpp_too(make_calibration: Callable[..., Calibration], tmp_path: P
 
 
 def single(prefix: str) -> tuple[str, ...]:
-    return f"-D{prefix.upper()}_REAL=float", "-DSINGLE", "-fsingle-precision-constant", "-Wdouble-promotion"
+    return (
+        f"-D{prefix.upper()}_REAL=float",
+        "-DSINGLE",
+        "-fsingle-precision-constant",
+        "-Wdouble-promotion",
+    )
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_in_single_precision_nothing_is_computed_in_double(make_calibration: Callable[..., Calibration], tmp_path: Path,
-                                                           arm: str) -> None:
+def test_in_single_precision_nothing_is_computed_in_double(
+    make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str
+) -> None:
     """The compiler refuses any promotion; what is lost is what a float cannot hold."""
     made = make_calibration(arm, seed=1, tool=Tool(0.7, (0.02, -0.01, 0.1)))
     states = np.random.default_rng(1).normal(scale=1.5, size=(3, 40, made.mechanism.n))
     exact = run_header(made, tmp_path, states)
-    for found, expected in zip(run_header(made, tmp_path, states, *single(identifier(made.arm))), exact, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * float(np.nanmax(np.abs(expected))))
+    for found, expected in zip(
+        run_header(made, tmp_path, states, *single(identifier(made.arm))), exact, strict=True
+    ):
+        np.testing.assert_allclose(
+            found, expected, rtol=1e-4, atol=1e-4 * float(np.nanmax(np.abs(expected)))
+        )
         assert not np.array_equal(found, expected), "it was computed in double"
     if CXX is not None:
         assert compiled(made, tmp_path, CXX, "-std=c++11", *single(identifier(made.arm))).is_file()
@@ -184,18 +289,33 @@ def test_in_single_precision_nothing_is_computed_in_double(make_calibration: Cal
 
 def test_every_law_has_a_translation(make_calibration: Callable[..., Calibration]) -> None:
     for law in LAWS:
-        export(make_calibration(joints={"j1": made_joint(law, "bending", 0)}, seed=list(LAWS).index(law)), "c")
+        export(
+            make_calibration(
+                joints={"j1": made_joint(law, "bending", 0)}, seed=list(LAWS).index(law)
+            ),
+            "c",
+        )
 
 
 @pytest.mark.parametrize("law", [law for law in LAWS if law not in WITH_LOADED_VISCOUS])
-def test_load_components_with_coefficients_of_their_own(make_calibration: Callable[..., Calibration], tmp_path: Path,
-                                                        law: str) -> None:
+def test_load_components_with_coefficients_of_their_own(
+    make_calibration: Callable[..., Calibration], tmp_path: Path, law: str
+) -> None:
     parts = {"radial": (0.1, 8.0), "bending": (0.2, 3.0)}
     names = LAWS[law].parameters(True, tuple(parts))
     values = {name: 0.05 * (2 + k) for k, name in enumerate(names)} | {"stribeck_exponent": 1.5}
-    joint = replace(made_joint(law, "none", 0), load="components", parameters={name: known(values[name]) for name in names},
-                    names=names, correlation=np.eye(len(names)), load_range=parts, load_part=(0.1, 1.0, 2.0))
-    made = make_calibration(joints={"j2": made_joint("stribeck", "bending", 1), "j3": joint, "j5": joint})
+    joint = replace(
+        made_joint(law, "none", 0),
+        load="components",
+        parameters={name: known(values[name]) for name in names},
+        names=names,
+        correlation=np.eye(len(names)),
+        load_range=parts,
+        load_part=(0.1, 1.0, 2.0),
+    )
+    made = make_calibration(
+        joints={"j2": made_joint("stribeck", "bending", 1), "j3": joint, "j5": joint}
+    )
     q, dq, ddq = states = np.random.default_rng(1).normal(size=(3, 20, 6))
     *_, friction, mean = run_header(made, tmp_path, states)
     np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
@@ -203,23 +323,40 @@ def test_load_components_with_coefficients_of_their_own(make_calibration: Callab
 
 
 @pytest.mark.parametrize("law", WITH_LOADED_VISCOUS)
-def test_viscous_friction_that_grows_with_components_of_the_load_is_refused(make_calibration: Callable[..., Calibration],
-                                                                            law: str) -> None:
+def test_viscous_friction_that_grows_with_components_of_the_load_is_refused(
+    make_calibration: Callable[..., Calibration], law: str
+) -> None:
     names = LAWS[law].parameters(True, ("radial", "bending"))
-    joint = replace(made_joint(law, "none", 0), load="components", parameters={name: known(0.1) for name in names},
-                    names=names, correlation=np.eye(len(names)), load_range={"radial": (0.1, 8.0), "bending": (0.2, 3.0)},
-                    load_part=(0.1, 1.0, 2.0))
-    with pytest.raises(InputError, match=f"the law {law} has no C code with a coefficient for each load component"):
+    joint = replace(
+        made_joint(law, "none", 0),
+        load="components",
+        parameters={name: known(0.1) for name in names},
+        names=names,
+        correlation=np.eye(len(names)),
+        load_range={"radial": (0.1, 8.0), "bending": (0.2, 3.0)},
+        load_part=(0.1, 1.0, 2.0),
+    )
+    with pytest.raises(
+        InputError, match=f"the law {law} has no C code with a coefficient for each load component"
+    ):
         export(make_calibration(joints={"j3": joint}), "c")
 
 
-def test_a_law_without_translation_is_refused(make_calibration: Callable[..., Calibration],
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LAWS, "stribeck", replace(LAWS["stribeck"], c="", no_c="its exponential is too slow"))
-    with pytest.raises(InputError, match="the law stribeck has no C code: its exponential is too slow; export to json"):
+def test_a_law_without_translation_is_refused(
+    make_calibration: Callable[..., Calibration], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        LAWS, "stribeck", replace(LAWS["stribeck"], c="", no_c="its exponential is too slow")
+    )
+    with pytest.raises(
+        InputError,
+        match="the law stribeck has no C code: its exponential is too slow; export to json",
+    ):
         export(make_calibration(joints={"j1": made_joint("stribeck", "none", 0)}), "c")
 
 
-@pytest.mark.parametrize(("name", "c_name"), [("lab6", "lab6"), ("my-arm.2", "my_arm_2"), ("7dof", "arm_7dof")])
+@pytest.mark.parametrize(
+    ("name", "c_name"), [("lab6", "lab6"), ("my-arm.2", "my_arm_2"), ("7dof", "arm_7dof")]
+)
 def test_names_become_identifiers(name: str, c_name: str) -> None:
     assert identifier(name) == c_name

@@ -1,4 +1,6 @@
-"""Each installed simulator moves lab6 with calibrated friction: it slides with the friction of the law, and holds at rest."""
+"""Each installed simulator moves lab6 with calibrated friction: it slides with the friction of
+the law, and holds at rest.
+"""
 
 import argparse
 from collections.abc import Callable
@@ -19,9 +21,18 @@ LOADS = "normal", "torque", "none", "bending", "none", "torque"
 
 @pytest.fixture
 def made(make_calibration: Callable[..., Calibration]) -> Calibration:
-    laws = "stribeck", "stribeck", "tustin", "coulomb-viscous", "stribeck-power", "stribeck-loaded-viscous"
+    laws = (
+        "stribeck",
+        "stribeck",
+        "tustin",
+        "coulomb-viscous",
+        "stribeck-power",
+        "stribeck-loaded-viscous",
+    )
     kinds = zip(laws, LOADS, strict=True)
-    return make_calibration(joints={f"j{k + 1}": made_joint(law, load, k) for k, (law, load) in enumerate(kinds)})
+    return make_calibration(
+        joints={f"j{k + 1}": made_joint(law, load, k) for k, (law, load) in enumerate(kinds)}
+    )
 
 
 def needed(one: Consumer) -> Consumer:
@@ -35,10 +46,10 @@ def needed(one: Consumer) -> Consumer:
 @pytest.mark.parametrize("dt", [0.001, 0.005])
 def test_a_simulator_has_the_whole_law(one: Consumer, dt: float, made: Calibration) -> None:
     found = judged(needed(one), made, dt, OPTIONS)
-    assert found["without_load"] < 0.1          # % of friction
+    assert found["without_load"] < 0.1  # % of friction
     assert found["with_load"] < 0.1
-    assert found["first"] < 1e-3                # rad, while the torque rises
-    assert found["drift"] < 1e-4                # rad/s at 0.9 of static friction
+    assert found["first"] < 1e-3  # rad, while the torque rises
+    assert found["drift"] < 1e-4  # rad/s at 0.9 of static friction
 
 
 @pytest.mark.parametrize("one", FILES, ids=lambda one: one.name)

@@ -1,4 +1,6 @@
-"""Friction with memory: batch, feed-forward and compiled C agree along a motion; files and exports say what they keep."""
+"""Friction with memory: batch, feed-forward and compiled C agree along a motion; files and
+exports say what they keep.
+"""
 
 import json
 import shutil
@@ -35,10 +37,13 @@ int main(void)
     return 0;
 }
 """
-KINDS = {"relaxing": ({"presliding_distance": 2e-3}, ()), "dahl": ({"presliding_distance": 2e-3, "dahl_exponent": 1.4}, ()),
-         "two-states": ({"presliding_distance": 1e-3, "second_distance": 4e-3, "first_share": 0.3}, ()),
-         "lugre": ({"bristle_stiffness": 3000.0, "bristle_damping": 5.0}, ()),
-         "maxwell-slip": ({"share_1": 0.3, "share_2": 0.2}, (1e-3, 5e-3, 2e-3))}
+KINDS = {
+    "relaxing": ({"presliding_distance": 2e-3}, ()),
+    "dahl": ({"presliding_distance": 2e-3, "dahl_exponent": 1.4}, ()),
+    "two-states": ({"presliding_distance": 1e-3, "second_distance": 4e-3, "first_share": 0.3}, ()),
+    "lugre": ({"bristle_stiffness": 3000.0, "bristle_damping": 5.0}, ()),
+    "maxwell-slip": ({"share_1": 0.3, "share_2": 0.2}, (1e-3, 5e-3, 2e-3)),
+}
 T = np.arange(1500) * 0.004
 Q = (0.3 * np.sin(2.0 * T) + 0.01 * np.sin(9.0 * T))[:, None]
 DQ = np.gradient(Q, 0.004, axis=0)
@@ -49,8 +54,17 @@ def remembering(kind: str, factor: float = 1.0) -> Calibration:
     """The golden pendulum, whose friction grows with the load, with a memory."""
     golden = Calibration.load(ROOT / "data" / "golden")
     values, distances = KINDS[kind]
-    parameters = {name: Parameter(factor * value, 0.02 * value, 0.96 * factor * value, 1.04 * factor * value, "1", "identified")
-                  for name, value in values.items()}
+    parameters = {
+        name: Parameter(
+            factor * value,
+            0.02 * value,
+            0.96 * factor * value,
+            1.04 * factor * value,
+            "1",
+            "identified",
+        )
+        for name, value in values.items()
+    }
     memory = JointMemory(kind, parameters, 2e-3, 0.1, 0.5, distances)
     return replace(golden, joints={"hinge": replace(golden.joints["hinge"], memory=memory)})
 
@@ -59,12 +73,14 @@ def remembering(kind: str, factor: float = 1.0) -> Calibration:
 def test_feed_forward_follows_the_friction_along_a_motion(kind):
     made = remembering(kind)
     along, feedforward = made.friction_along(Q, DQ, DDQ), Feedforward(made.mechanism, made)
-    np.testing.assert_allclose([feedforward.follow(*state) for state in zip(Q, DQ, DDQ, strict=True)], along, atol=1e-9)
+    np.testing.assert_allclose(
+        [feedforward.follow(*state) for state in zip(Q, DQ, DDQ, strict=True)], along, atol=1e-9
+    )
     feedforward.forget()
     np.testing.assert_allclose(feedforward.follow(Q[0], DQ[0], DDQ[0]), along[0], atol=1e-9)
     feedforward.forget()
     np.testing.assert_allclose(feedforward.follow(Q, DQ, DDQ), along, atol=1e-9)
-    assert np.abs(along - made.friction(Q, DQ, DDQ)).max() > 1.0          # just after reversals
+    assert np.abs(along - made.friction(Q, DQ, DDQ)).max() > 1.0  # just after reversals
     settled = (np.abs(DQ[:, 0]) > 0.3) & (T > 0.2)
     np.testing.assert_allclose(along[settled], made.friction(Q, DQ, DDQ)[settled], rtol=0.03)
 
@@ -82,13 +98,25 @@ def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
     made = remembering(kind)
     (tmp_path / "arm.h").write_text(plainly(made, "c").text, encoding="utf-8")
     (tmp_path / "main.c").write_text(MAIN, encoding="utf-8")
-    subprocess.run([str(CC), "-std=c99", *STRICT, "main.c", "-o", "main", "-lm"], check=True, cwd=tmp_path)
+    subprocess.run(
+        [str(CC), "-std=c99", *STRICT, "main.c", "-o", "main", "-lm"], check=True, cwd=tmp_path
+    )
     lines = "\n".join(" ".join(map(repr, map(float, row))) for row in np.hstack((Q, DQ, DDQ)))
-    printed = subprocess.run([str(tmp_path / "main")], input=lines, capture_output=True, text=True, check=True).stdout
-    np.testing.assert_allclose(np.array(printed.split(), dtype=float), made.friction_along(Q, DQ, DDQ)[:, 0], atol=1e-8)
+    printed = subprocess.run(
+        [str(tmp_path / "main")], input=lines, capture_output=True, text=True, check=True
+    ).stdout
+    np.testing.assert_allclose(
+        np.array(printed.split(), dtype=float), made.friction_along(Q, DQ, DDQ)[:, 0], atol=1e-8
+    )
     if CXX is not None:
-        (tmp_path / "main.cc").write_text(MAIN.replace("{{0}, {0}, {{0}}, 0}", "{}"), encoding="utf-8")
-        subprocess.run([CXX, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "main.cc"], check=True, cwd=tmp_path)
+        (tmp_path / "main.cc").write_text(
+            MAIN.replace("{{0}, {0}, {{0}}, 0}", "{}"), encoding="utf-8"
+        )
+        subprocess.run(
+            [CXX, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "main.cc"],
+            check=True,
+            cwd=tmp_path,
+        )
 
 
 @pytest.mark.skipif(CC is None, reason="there is no C compiler")
@@ -97,18 +125,28 @@ def test_memory_at_a_temperature(kind, tmp_path):
     """The dry friction that memory follows is that of the temperature, not of the reference."""
     made = remembering(kind)
     made = replace(made, joints={"hinge": replace(made.joints["hinge"], temperature=WARM)})
-    warm = MAIN.replace("pendulum_remember(q, dq, load, &memory, tau);",
-                        "pendulum_temperature(dq, load, hot, tau);\n"
-                        "        pendulum_remember_at(q, dq, load, hot, &memory, tau);")
+    warm = MAIN.replace(
+        "pendulum_remember(q, dq, load, &memory, tau);",
+        "pendulum_temperature(dq, load, hot, tau);\n"
+        "        pendulum_remember_at(q, dq, load, hot, &memory, tau);",
+    )
     (tmp_path / "arm.h").write_text(plainly(made, "c").text, encoding="utf-8")
-    (tmp_path / "main.c").write_text(warm.replace("tau[1];", "tau[1], hot[1] = {42.0};"), encoding="utf-8")
+    (tmp_path / "main.c").write_text(
+        warm.replace("tau[1];", "tau[1], hot[1] = {42.0};"), encoding="utf-8"
+    )
     (tmp_path / "cold.c").write_text(MAIN, encoding="utf-8")
     lines = "\n".join(" ".join(map(repr, map(float, row))) for row in np.hstack((Q, DQ, DDQ)))
     for source, temperature in (("main.c", 42.0), ("cold.c", WARM.reference)):
-        subprocess.run([str(CC), "-std=c99", *STRICT, source, "-o", "main", "-lm"], check=True, cwd=tmp_path)
-        printed = subprocess.run([str(tmp_path / "main")], input=lines, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [str(CC), "-std=c99", *STRICT, source, "-o", "main", "-lm"], check=True, cwd=tmp_path
+        )
+        printed = subprocess.run(
+            [str(tmp_path / "main")], input=lines, capture_output=True, text=True, check=True
+        ).stdout
         feedforward = Feedforward(made.mechanism, made)
-        expected = [feedforward.follow(*state, temperature)[0] for state in zip(Q, DQ, DDQ, strict=True)]
+        expected = [
+            feedforward.follow(*state, temperature)[0] for state in zip(Q, DQ, DDQ, strict=True)
+        ]
         np.testing.assert_allclose(np.array(printed.split(), dtype=float), expected, atol=1e-8)
 
 
@@ -122,18 +160,33 @@ def test_a_calibration_file_keeps_the_memory(kind, tmp_path):
     made.save(tmp_path / "calibration.toml")
     again = Calibration.load(tmp_path).joints["hinge"].memory
     assert again is not None
-    assert (again.name, again.distances, again.values) == (kind, made.joints["hinge"].memory.distances,
-                                                           pytest.approx(made.joints["hinge"].memory.values))
+    assert (again.name, again.distances, again.values) == (
+        kind,
+        made.joints["hinge"].memory.distances,
+        pytest.approx(made.joints["hinge"].memory.values),
+    )
     table = json.loads(plainly(made, "json").text)["joints"]["hinge"]["memory"]
     assert table["kind"] == kind
     assert table["parameters"].keys() == KINDS[kind][0].keys()
 
 
-@pytest.mark.parametrize(("found", "changed", "told"), [
-    ('kind = "lugre"', 'kind = "bristles"', "joints.hinge.memory.kind: unknown memory 'bristles'"),
-    ('kind = "lugre"', 'kind = "relaxing"', "joints.hinge.memory.parameters.presliding_distance"),
-    ('kind = "lugre"', 'kind = "maxwell-slip"', "joints.hinge.memory.distances has 0 numbers"),
-    ("bristle_damping = {value = 5", "bristle_damping = {value = -5", "bristle_damping")])
+@pytest.mark.parametrize(
+    ("found", "changed", "told"),
+    [
+        (
+            'kind = "lugre"',
+            'kind = "bristles"',
+            "joints.hinge.memory.kind: unknown memory 'bristles'",
+        ),
+        (
+            'kind = "lugre"',
+            'kind = "relaxing"',
+            "joints.hinge.memory.parameters.presliding_distance",
+        ),
+        ('kind = "lugre"', 'kind = "maxwell-slip"', "joints.hinge.memory.distances has 0 numbers"),
+        ("bristle_damping = {value = 5", "bristle_damping = {value = -5", "bristle_damping"),
+    ],
+)
 def test_a_file_with_an_impossible_memory_is_refused(tmp_path, found, changed, told):
     remembering("lugre").save(tmp_path / "calibration.toml")
     text = (tmp_path / "calibration.toml").read_text(encoding="utf-8")
@@ -145,7 +198,10 @@ def test_a_file_with_an_impossible_memory_is_refused(tmp_path, found, changed, t
 
 @pytest.mark.parametrize("target", ["urdf", "mjcf", "ros2", "vendor"])
 def test_exports_without_state_say_that_memory_is_left_out(target):
-    assert any("without memory of reversals: hinge lugre" in loss for loss in plainly(remembering("lugre"), target).losses)
+    assert any(
+        "without memory of reversals: hinge lugre" in loss
+        for loss in plainly(remembering("lugre"), target).losses
+    )
 
 
 def test_csv_has_a_row_for_each_parameter_of_the_memory():
@@ -154,7 +210,10 @@ def test_csv_has_a_row_for_each_parameter_of_the_memory():
 
 
 def test_a_changed_memory_is_a_change():
-    same, other = compare(remembering("lugre"), remembering("lugre")), compare(remembering("lugre"), remembering("lugre", 1.5))
+    same, other = (
+        compare(remembering("lugre"), remembering("lugre")),
+        compare(remembering("lugre"), remembering("lugre", 1.5)),
+    )
     assert not same.changed
     assert other.changed
     assert {change.joint for change in other.parameters if change.changed} == {"memory of hinge"}

@@ -12,7 +12,9 @@ from stribeck.ident.external.false_alarms import FilteredNoise, rate_interval
 def test_crossings_are_those_of_simulated_noise(keep, weights):
     """Deviation, correlation and upward crossings of two million samples."""
     noise = FilteredNoise.of(keep, (2.0, *weights))
-    y = lfilter(weights, [1.0, -keep], 2.0 * np.random.default_rng(0).standard_normal(2_000_000))[1000:]
+    y = lfilter(weights, [1.0, -keep], 2.0 * np.random.default_rng(0).standard_normal(2_000_000))[
+        1000:
+    ]
     assert noise.deviation == pytest.approx(np.std(y), rel=0.02)
     assert noise.correlation == pytest.approx(np.corrcoef(y[1:], y[:-1])[0, 1], abs=0.01)
     for level in (2.5, 3.0, 3.5):
@@ -33,7 +35,9 @@ def test_the_level_has_the_asked_rate_and_correlated_noise_crosses_less_often():
     levels = [FilteredNoise(1.0, correlation).level(1.0, 0.004) for correlation in (0.0, 0.9, 0.99)]
     assert levels == sorted(levels, reverse=True)
     for level, correlation in zip(levels, (0.0, 0.9, 0.99), strict=True):
-        assert FilteredNoise(1.0, correlation).crossings(level) * 3600.0 / 0.004 == pytest.approx(1.0, rel=1e-6)
+        assert FilteredNoise(1.0, correlation).crossings(level) * 3600.0 / 0.004 == pytest.approx(
+            1.0, rel=1e-6
+        )
     assert FilteredNoise(1.0, 0.0).level(0.1, 0.004) > levels[0]
 
 

@@ -1,4 +1,6 @@
-"""Judge of the observer on a recorded run: false alarms, and marked pushes added to the torque of a real log's kind."""
+"""Judge of the observer on a recorded run: false alarms, and marked pushes added to the
+torque of a real log's kind.
+"""
 
 from dataclasses import replace
 
@@ -81,7 +83,10 @@ def test_a_higher_gain_is_faster(free, calibration):
     start = moving(free, calibration)
     push = Push(start + 0.1, start + 0.6, "hinge", 4.0)
     run = with_pushes(free, push)
-    slow, fast = (judge_external(run, calibration, [push], gain).joints["hinge"].pushes[0].delay for gain in (10.0, 40.0))
+    slow, fast = (
+        judge_external(run, calibration, [push], gain).joints["hinge"].pushes[0].delay
+        for gain in (10.0, 40.0)
+    )
     assert fast < slow
 
 
@@ -107,18 +112,25 @@ class TestPushes:
         assert self.read(tmp_path, text) == [Push(1.5, 2.0, "hinge", -3.0), Push(4.0, 5.0, "hinge")]
         assert self.read(tmp_path, "joint,end,start\nhinge,2,1\n") == [Push(1.0, 2.0, "hinge")]
 
-    @pytest.mark.parametrize(("text", "message"), [
-        ("", "pushes.csv: no rows; a table of pushes has the columns start, end, joint"),
-        ("start,end,joint\n", "no pushes below the names"),
-        ("start,end\n1,2\n", "no column joint, only start, end"),
-        ("start,end,joint,force\n1,2,hinge,3\n", "unknown column 'force'"),
-        ("start,end,joint\n1,2,elbow\n", "line 2: unknown joint 'elbow'"),
-        ("start,end,joint\n1,x,hinge\n", "line 2: end = 'x' is not a finite number"),
-        ("start,end,joint\n1,nan,hinge\n", "line 2: end = 'nan' is not a finite number"),
-        ("start,end,joint\n1\n", "line 2: end = '' is not a finite number"),
-        ("start,end,joint\n3,2,hinge\n", "line 2: start = 3 s, end = 2 s; a push ends after it starts"),
-        ("start,end,joint\n99,101,hinge\n", "within the run of 0 to 100 s"),
-        ("start,end,joint,torque\n1,2,hinge,big\n", "torque = 'big' is not a finite number")])
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("", "pushes.csv: no rows; a table of pushes has the columns start, end, joint"),
+            ("start,end,joint\n", "no pushes below the names"),
+            ("start,end\n1,2\n", "no column joint, only start, end"),
+            ("start,end,joint,force\n1,2,hinge,3\n", "unknown column 'force'"),
+            ("start,end,joint\n1,2,elbow\n", "line 2: unknown joint 'elbow'"),
+            ("start,end,joint\n1,x,hinge\n", "line 2: end = 'x' is not a finite number"),
+            ("start,end,joint\n1,nan,hinge\n", "line 2: end = 'nan' is not a finite number"),
+            ("start,end,joint\n1\n", "line 2: end = '' is not a finite number"),
+            (
+                "start,end,joint\n3,2,hinge\n",
+                "line 2: start = 3 s, end = 2 s; a push ends after it starts",
+            ),
+            ("start,end,joint\n99,101,hinge\n", "within the run of 0 to 100 s"),
+            ("start,end,joint,torque\n1,2,hinge,big\n", "torque = 'big' is not a finite number"),
+        ],
+    )
     def test_refused(self, tmp_path, text, message):
         with pytest.raises(InputError, match=message):
             self.read(tmp_path, text)

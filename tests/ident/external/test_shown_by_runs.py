@@ -1,4 +1,6 @@
-"""What a fit keeps of its runs for thresholds: against the truth of the simulated arm that made the golden run."""
+"""What a fit keeps of its runs for thresholds: against the truth of the simulated arm
+that made the golden run.
+"""
 
 from dataclasses import replace
 
@@ -26,26 +28,39 @@ def calibration():
 
 
 def without(calibration, **changes):
-    return replace(calibration, joints={name: replace(joint, free_motion=None, **changes)
-                                        for name, joint in calibration.joints.items()})
+    return replace(
+        calibration,
+        joints={
+            name: replace(joint, free_motion=None, **changes)
+            for name, joint in calibration.joints.items()
+        },
+    )
 
 
 def test_noise_and_rotors_are_those_of_the_arm(run, calibration):
-    """Arm file: torque noise 0.1 N·m and a torque step, velocity noise 1e-3 rad/s, 100² times 6e-5 kg·m², 80 Hz."""
+    """Arm file: torque noise 0.1 N·m and a torque step, velocity noise 1e-3 rad/s,
+    100² times 6e-5 kg·m², 80 Hz.
+    """
     free = with_free_motion(without(calibration), [run]).joints["hinge"].free_motion
     assert free.torque_noise == pytest.approx(0.1, rel=0.2)
     assert free.velocity_noise == pytest.approx(1e-3, rel=0.1)
     assert free.rotors == pytest.approx((0.6,))
     assert free.period == pytest.approx(1.0 / 80.0)
-    np.testing.assert_allclose(free.unexplained, calibration.joints["hinge"].free_motion.unexplained, rtol=0.05)
+    np.testing.assert_allclose(
+        free.unexplained, calibration.joints["hinge"].free_motion.unexplained, rtol=0.05
+    )
 
 
 def test_a_wrong_law_leaves_more_unexplained(run, calibration):
     plain = without(calibration)
-    weak = {name: replace(entry, value=0.5 * entry.value if name == "static" else entry.value)
-            for name, entry in calibration.joints["hinge"].parameters.items()}
-    right, wrong = (with_free_motion(one, [run]).joints["hinge"].free_motion.unexplained[:, 1]
-                    for one in (plain, without(calibration, parameters=weak)))
+    weak = {
+        name: replace(entry, value=0.5 * entry.value if name == "static" else entry.value)
+        for name, entry in calibration.joints["hinge"].parameters.items()
+    }
+    right, wrong = (
+        with_free_motion(one, [run]).joints["hinge"].free_motion.unexplained[:, 1]
+        for one in (plain, without(calibration, parameters=weak))
+    )
     assert wrong[0] > right[0] + 0.2
     assert wrong[-1] == pytest.approx(right[-1], rel=0.05)
 
@@ -73,7 +88,9 @@ def test_positions_are_differentiated_where_no_velocities_were_recorded(run):
 
 def test_white_noise_of_a_moving_signal():
     t = np.linspace(0.0, 10.0, 5000)
-    assert white_noise(20.0 * np.sin(t) + 0.3 * np.random.default_rng(0).standard_normal(len(t))) == pytest.approx(0.3, rel=0.05)
+    assert white_noise(
+        20.0 * np.sin(t) + 0.3 * np.random.default_rng(0).standard_normal(len(t))
+    ) == pytest.approx(0.3, rel=0.05)
     assert white_noise(np.zeros(2)) == 0.0
 
 
@@ -81,10 +98,15 @@ def test_the_file_keeps_it_and_refuses_speeds_in_disorder(calibration, tmp_path)
     (tmp_path / "pendulum.urdf").write_bytes((GOLDEN / "pendulum.urdf").read_bytes())
     calibration.save(tmp_path / "calibration.toml")
     again = Calibration.load(tmp_path).joints["hinge"].free_motion
-    np.testing.assert_allclose(again.unexplained, calibration.joints["hinge"].free_motion.unexplained)
+    np.testing.assert_allclose(
+        again.unexplained, calibration.joints["hinge"].free_motion.unexplained
+    )
     assert again.rotors == calibration.joints["hinge"].free_motion.rotors
     text = (tmp_path / "calibration.toml").read_text(encoding="utf-8")
     text = text.replace("unexplained = [[0.0106253,", "unexplained = [[9.0,")
     (tmp_path / "calibration.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"joints\.hinge\.free_motion\.unexplained: speeds must be in ascending order"):
+    with pytest.raises(
+        InputError,
+        match=r"joints\.hinge\.free_motion\.unexplained: speeds must be in ascending order",
+    ):
         Calibration.load(tmp_path)

@@ -16,20 +16,55 @@ from tests.round_trip_points import friction, noisy, points, random_truth
 LAW_TRUTHS = {
     "coulomb-viscous": {"coulomb": 4.0, "viscous": 6.0},
     "stribeck": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous": 6.0},
-    "stribeck-free": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "stribeck_exponent": 1.3, "viscous": 6.0},
+    "stribeck-free": {
+        "coulomb": 4.0,
+        "static": 6.0,
+        "stribeck_velocity": 0.05,
+        "stribeck_exponent": 1.3,
+        "viscous": 6.0,
+    },
     "tustin": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous": 6.0},
     "brown-mcphee": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.03, "viscous": 6.0},
-    "andersson": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.08, "tanh_velocity": 0.006, "viscous": 6.0},
+    "andersson": {
+        "coulomb": 4.0,
+        "static": 6.0,
+        "stribeck_velocity": 0.08,
+        "tanh_velocity": 0.006,
+        "viscous": 6.0,
+    },
     "quadratic": {"coulomb": 4.0, "viscous": 6.0, "viscous_quadratic": 2.0},
     "power": {"coulomb": 4.0, "viscous_power": 6.0, "viscous_exponent": 0.7},
     "kinked": {"coulomb": 4.0, "viscous_beyond": 5.0, "kink_velocity": 0.3},
-    "rounded-kink": {"coulomb": 4.0, "viscous_beyond": 5.0, "kink_velocity": 0.3, "kink_width": 0.06},
+    "rounded-kink": {
+        "coulomb": 4.0,
+        "viscous_beyond": 5.0,
+        "kink_velocity": 0.3,
+        "kink_width": 0.06,
+    },
     "saturating": {"coulomb": 4.0, "viscous_level": 5.0, "saturation_velocity": 0.3},
-    "stribeck-power": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous_power": 6.0, "viscous_exponent": 0.7},
-    "stribeck-free-power": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "stribeck_exponent": 1.3,
-                            "viscous_power": 6.0, "viscous_exponent": 0.7},
-    "loaded-viscous": {"coulomb": 4.0, "viscous": 6.0},                 # without a load they are other laws
-    "stribeck-loaded-viscous": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous": 6.0},
+    "stribeck-power": {
+        "coulomb": 4.0,
+        "static": 6.0,
+        "stribeck_velocity": 0.05,
+        "viscous_power": 6.0,
+        "viscous_exponent": 0.7,
+    },
+    "stribeck-free-power": {
+        "coulomb": 4.0,
+        "static": 6.0,
+        "stribeck_velocity": 0.05,
+        "stribeck_exponent": 1.3,
+        "viscous_power": 6.0,
+        "viscous_exponent": 0.7,
+    },
+    # without a load they are other laws
+    "loaded-viscous": {"coulomb": 4.0, "viscous": 6.0},
+    "stribeck-loaded-viscous": {
+        "coulomb": 4.0,
+        "static": 6.0,
+        "stribeck_velocity": 0.05,
+        "viscous": 6.0,
+    },
 }
 
 
@@ -43,7 +78,14 @@ def test_exact_data_give_the_exact_truth() -> None:
 
 
 def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
-    names = ("coulomb", "static", "viscous", "stribeck_velocity", "coulomb_coefficient", "static_coefficient")
+    names = (
+        "coulomb",
+        "static",
+        "viscous",
+        "stribeck_velocity",
+        "coulomb_coefficient",
+        "static_coefficient",
+    )
     inside = []
     for seed in range(24):
         rng = np.random.default_rng(1000 + seed)
@@ -52,8 +94,11 @@ def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
         fit = fit_friction(p.w, tau, p.load, p.group)
         assert fit.load == "load"
         assert fit.falls
-        if fit.law == "stribeck":           # others predict as well now and then
-            inside += [fit.parameters[name].low <= truth[name] <= fit.parameters[name].high for name in names]
+        if fit.law == "stribeck":  # others predict as well now and then
+            inside += [
+                fit.parameters[name].low <= truth[name] <= fit.parameters[name].high
+                for name in names
+            ]
         w, load = np.array([0.02, -0.5]), np.array([12.0, 25.0])
         assert fit.predict(w, load) == pytest.approx(friction(w, load, **truth), rel=0.04)
     assert len(inside) >= 16 * len(names)
@@ -61,12 +106,23 @@ def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
 
 
 def test_friction_in_proportion_to_its_load_is_told_better_without_a_constant_part() -> None:
-    names, errors, inside, widths = ("coulomb_coefficient", "static_coefficient", "stribeck_velocity", "viscous"), [], [], []
+    names, errors, inside, widths = (
+        ("coulomb_coefficient", "static_coefficient", "stribeck_velocity", "viscous"),
+        [],
+        [],
+        [],
+    )
     for seed in range(12):
         rng = np.random.default_rng(2000 + seed)
-        truth, p = random_truth(rng, loaded=True) | {"coulomb": 0.0, "static": 0.0}, points(loads=(10.0, 15.0, 20.0), repeats=1)
+        truth, p = (
+            random_truth(rng, loaded=True) | {"coulomb": 0.0, "static": 0.0},
+            points(loads=(10.0, 15.0, 20.0), repeats=1),
+        )
         tau = p.measured(rng, friction(p.w, p.load, **truth), 0.01, 0.02)
-        found = {constant: fit_friction(p.w, tau, p.load, p.group, "stribeck", constant=constant) for constant in ("fit", "none")}
+        found = {
+            constant: fit_friction(p.w, tau, p.load, p.group, "stribeck", constant=constant)
+            for constant in ("fit", "none")
+        }
         for name in ("coulomb", "static"):
             told = found["none"].parameters[name]
             assert (told.value, told.verdict) == (0.0, "at bound")
@@ -74,27 +130,42 @@ def test_friction_in_proportion_to_its_load_is_told_better_without_a_constant_pa
         own = found["none"].parameters
         errors.append([own[name].value / truth[name] - 1.0 for name in names])
         inside.append([own[name].low <= truth[name] <= own[name].high for name in names])
-        widths.append([found["none"].parameters[name].half_width / (found["fit"].parameters[name].half_width or np.nan)
-                       for name in ("coulomb_coefficient", "static_coefficient")])
+        widths.append(
+            [
+                found["none"].parameters[name].half_width
+                / (found["fit"].parameters[name].half_width or np.nan)
+                for name in ("coulomb_coefficient", "static_coefficient")
+            ]
+        )
         w, load = np.array([0.02, -0.5]), np.array([12.0, 18.0])
         assert found["none"].predict(w, load) == pytest.approx(friction(w, load, **truth), rel=0.03)
     assert np.sqrt(np.mean(np.square(errors), axis=0)) == pytest.approx(np.zeros(4), abs=0.05)
     assert np.mean(inside) >= 0.85
-    assert np.nanmedian(widths) < 0.6           # where the constant part is not zero by itself, the intervals shrink to a third
+    # where the constant part is not zero by itself, the intervals shrink to a third
+    assert np.nanmedian(widths) < 0.6
 
 
 def test_laws_compete_without_a_constant_part() -> None:
     """Without a Stribeck effect none is claimed, and friction without a load cannot win."""
     rng, p = np.random.default_rng(5), points(loads=(10.0, 15.0, 20.0), repeats=1)
-    tau = p.measured(rng, friction(p.w, p.load, coulomb=0.0, viscous=4.0, coulomb_coefficient=0.1), 0.01, 0.02)
+    tau = p.measured(
+        rng, friction(p.w, p.load, coulomb=0.0, viscous=4.0, coulomb_coefficient=0.1), 0.01, 0.02
+    )
     fit = fit_friction(p.w, tau, p.load, p.group, constant="none")
     assert (fit.load, fit.falls, fit.values["coulomb"]) == ("load", False, 0.0)
-    assert fit.predict(np.array([0.02, 0.5]), np.array([12.0, 18.0])) == pytest.approx([1.28, 3.8], rel=0.03)
+    assert fit.predict(np.array([0.02, 0.5]), np.array([12.0, 18.0])) == pytest.approx(
+        [1.28, 3.8], rel=0.03
+    )
     assert {one.load for one in fit.candidates} == {"load"}
 
 
-@pytest.mark.parametrize(("load", "constant", "words"), [
-    (True, "some", "unknown constant part 'some' .valid: fit, none."), (False, "none", "load is missing")])
+@pytest.mark.parametrize(
+    ("load", "constant", "words"),
+    [
+        (True, "some", "unknown constant part 'some' .valid: fit, none."),
+        (False, "none", "load is missing"),
+    ],
+)
 def test_a_constant_part_that_cannot_be_left_out(load: bool, constant: str, words: str) -> None:
     p = points(loads=(10.0, 20.0))
     with pytest.raises(InputError, match=words):
@@ -109,8 +180,11 @@ def test_order_and_labels_of_round_trips_do_not_matter() -> None:
     w, tau, group = noisy()
     order = np.random.default_rng(0).permutation(len(w))
     labels = np.array([f"segment {g * 7 % 101}" for g in group])
-    np.testing.assert_allclose(numbers(fit_friction(w[order], tau[order], group=labels[order])),
-                               numbers(fit_friction(w, tau, group=group)), rtol=1e-5)
+    np.testing.assert_allclose(
+        numbers(fit_friction(w[order], tau[order], group=labels[order])),
+        numbers(fit_friction(w, tau, group=group)),
+        rtol=1e-5,
+    )
 
 
 def test_the_other_sign_of_motion_gives_the_same_friction() -> None:
@@ -123,9 +197,22 @@ def test_the_other_sign_of_motion_gives_the_same_friction() -> None:
 def test_units_of_torque_and_speed_only_scale_the_result(factor: float) -> None:
     w, tau, group = noisy()
     plain = fit_friction(w, tau, group=group)
-    torque, speed = fit_friction(w, factor * tau, group=group), fit_friction(factor * w, tau, group=group)
-    scale_of_torque = {"coulomb": factor, "static": factor, "viscous": factor, "stribeck_velocity": 1.0}
-    scale_of_speed = {"coulomb": 1.0, "static": 1.0, "viscous": 1.0 / factor, "stribeck_velocity": factor}
+    torque, speed = (
+        fit_friction(w, factor * tau, group=group),
+        fit_friction(factor * w, tau, group=group),
+    )
+    scale_of_torque = {
+        "coulomb": factor,
+        "static": factor,
+        "viscous": factor,
+        "stribeck_velocity": 1.0,
+    }
+    scale_of_speed = {
+        "coulomb": 1.0,
+        "static": 1.0,
+        "viscous": 1.0 / factor,
+        "stribeck_velocity": factor,
+    }
     for fit, scale in ((torque, scale_of_torque), (speed, scale_of_speed)):
         assert fit.law == plain.law == "stribeck"
         for name, parameter in fit.parameters.items():
@@ -137,31 +224,45 @@ def test_units_of_torque_and_speed_only_scale_the_result(factor: float) -> None:
 
 def test_points_at_rest_say_nothing_about_sliding() -> None:
     w, tau, group = noisy()
-    with_rest = fit_friction(np.append(w, [0.0, 0.0]), np.append(tau, [3.0, -9.0]), group=np.append(group, [98, 99]))
-    np.testing.assert_allclose(numbers(with_rest), numbers(fit_friction(w, tau, group=group)), rtol=1e-9)
+    with_rest = fit_friction(
+        np.append(w, [0.0, 0.0]), np.append(tau, [3.0, -9.0]), group=np.append(group, [98, 99])
+    )
+    np.testing.assert_allclose(
+        numbers(with_rest), numbers(fit_friction(w, tau, group=group)), rtol=1e-9
+    )
 
 
 def test_lists_are_as_good_as_arrays_and_input_is_left_alone() -> None:
     w, tau, group = noisy()
     before = w.copy(), tau.copy()
     listed = fit_friction(w.tolist(), tau.tolist(), group=group.tolist())
-    np.testing.assert_allclose(numbers(listed), numbers(fit_friction(w, tau, group=group)), rtol=1e-12)
+    np.testing.assert_allclose(
+        numbers(listed), numbers(fit_friction(w, tau, group=group)), rtol=1e-12
+    )
     assert (w == before[0]).all()
     assert (tau == before[1]).all()
 
 
 def test_huber_loss_tolerates_outliers() -> None:
-    """Three of 24 read half as much again: the worst parameter must stay within two of its clean standard errors, mostly."""
+    """Three of 24 read half as much again: the worst parameter must stay within two of its
+    clean standard errors, mostly.
+    """
     squares, huber = [], []
     for seed in range(20):
         rng, p = np.random.default_rng(6000 + seed), points()
         truth = random_truth(rng)
         clean = p.measured(rng, friction(p.w, **truth), 0.01, 0.02)
         wrong = np.isin(p.group, rng.choice(24, 3, replace=False))
-        error = {name: parameter.std_error
-                 for name, parameter in fit_friction(p.w, clean, group=p.group, law="stribeck").parameters.items()}
+        error = {
+            name: parameter.std_error
+            for name, parameter in fit_friction(
+                p.w, clean, group=p.group, law="stribeck"
+            ).parameters.items()
+        }
         for off, loss in ((squares, "squares"), (huber, "huber")):
-            fit = fit_friction(p.w, np.where(wrong, 1.5, 1.0) * clean, group=p.group, law="stribeck", loss=loss)
+            fit = fit_friction(
+                p.w, np.where(wrong, 1.5, 1.0) * clean, group=p.group, law="stribeck", loss=loss
+            )
             off.append(max(abs(fit.values[name] - truth[name]) / error[name] for name in truth))
     assert np.median(squares) > 5.0
     assert np.median(huber) < 3.0
@@ -180,13 +281,19 @@ def test_lmfit_gives_round_trips_the_weights_that_huber_loss_gave_them() -> None
 
 def test_huber_loss_costs_little_without_outliers() -> None:
     w, tau, group = noisy()
-    plain, robust = fit_friction(w, tau, group=group), fit_friction(w, tau, group=group, loss="huber")
+    plain, robust = (
+        fit_friction(w, tau, group=group),
+        fit_friction(w, tau, group=group, loss="huber"),
+    )
     assert robust.law == plain.law
     for name, parameter in robust.parameters.items():
         assert abs(parameter.value - plain.values[name]) < plain.parameters[name].std_error
 
 
-@pytest.mark.parametrize(("std", "words"), [(-1.0, "std is negative in row 0"), (np.nan, "std is not a finite number in row 0")])
+@pytest.mark.parametrize(
+    ("std", "words"),
+    [(-1.0, "std is negative in row 0"), (np.nan, "std is not a finite number in row 0")],
+)
 def test_scatter_that_is_none(std: float, words: str) -> None:
     w, tau, group = noisy()
     with pytest.raises(InputError, match=words):
@@ -281,7 +388,9 @@ def test_tables_of_values_are_refused() -> None:
         fit_friction(0.1, 5.0)
 
 
-@pytest.mark.parametrize(("velocity", "torque"), [([], []), (np.zeros(9), np.zeros(9)), (np.zeros(9), np.ones(9))])
+@pytest.mark.parametrize(
+    ("velocity", "torque"), [([], []), (np.zeros(9), np.zeros(9)), (np.zeros(9), np.ones(9))]
+)
 def test_no_motion_is_refused_in_plain_words(velocity: object, torque: object) -> None:
     with pytest.raises((FitError, InputError), match=r"round trip|motion|moving|speed|empty"):
         fit_friction(velocity, torque)
@@ -300,7 +409,9 @@ def test_an_unknown_law_lists_the_laws() -> None:
 
 
 class TestEveryLaw:
-    """Fits by name. Truths are of the law's own function, which `test_friction` holds to the literature."""
+    """Fits by name. Truths are of the law's own function, which
+    `test_friction` holds to the literature.
+    """
 
     def test_all_are_here(self):
         assert set(LAW_TRUTHS) == set(LAWS)
@@ -313,21 +424,34 @@ class TestEveryLaw:
             assert fit.parameters[name].value == pytest.approx(value, rel=2e-3)
         assert fit.rmse < 1e-3
 
-    @pytest.mark.parametrize("law", [law for law in LAW_TRUTHS if law not in ("coulomb-viscous", "stribeck")])
+    @pytest.mark.parametrize(
+        "law", [law for law in LAW_TRUTHS if law not in ("coulomb-viscous", "stribeck")]
+    )
     def test_intervals_hold_the_truth(self, law):
-        """Each parameter, over 60 noisy cases, with both noises of a real arm: expected 57, least 50 in one of 10,000."""
+        """Each parameter, over 60 noisy cases, with both noises of a real arm: expected 57,
+        least 50 in one of 10,000.
+        """
         at, truth, inside = points(members=4), LAW_TRUTHS[law], dict.fromkeys(LAW_TRUTHS[law], 0)
         clean = LAWS[law].function(at.w, **truth)
         for seed in range(60):
-            fit = fit_friction(at.w, at.measured(np.random.default_rng(seed), clean, 0.01, 0.02), group=at.group, law=law)
+            fit = fit_friction(
+                at.w,
+                at.measured(np.random.default_rng(seed), clean, 0.01, 0.02),
+                group=at.group,
+                law=law,
+            )
             for name, value in truth.items():
                 parameter = fit.parameters[name]
-                inside[name] += parameter.low is not None and parameter.low <= value <= parameter.high
+                inside[name] += (
+                    parameter.low is not None and parameter.low <= value <= parameter.high
+                )
         assert min(inside.values()) >= 50, inside
 
     @pytest.mark.parametrize("law", ["stribeck-free", "andersson"])
     def test_two_nonlinear_parameters_end_no_worse_than_the_law_with_one(self, law):
-        """stribeck is stribeck-free at exponent 2, and andersson without smoothing: a worse optimum would be a wrong one."""
+        """stribeck is stribeck-free at exponent 2, and andersson without smoothing: a worse
+        optimum would be a wrong one.
+        """
         at = points()
         for seed in range(10):
             rng = np.random.default_rng(seed)

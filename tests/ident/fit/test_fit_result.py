@@ -1,4 +1,5 @@
-"""What a fit says of itself on data whose truth is known: intervals, verdicts, band, prediction, lmfit.
+"""What a fit says of itself on data whose truth is known: intervals,
+verdicts, band, prediction, lmfit.
 
 The truth is written out and not taken from the package, see `round_trip_points`.
 """
@@ -33,7 +34,9 @@ def cases() -> list[Case]:
         truth, p = random_truth(rng), points(members=int(rng.integers(2, 6)))
         scatter, noise = rng.uniform(0.002, 0.02), rng.uniform(0.005, 0.05)
         clean = friction(p.w, **truth)
-        fit = fit_friction(p.w, p.measured(rng, clean, scatter, noise), group=p.group, law="stribeck")
+        fit = fit_friction(
+            p.w, p.measured(rng, clean, scatter, noise), group=p.group, law="stribeck"
+        )
         fresh = [p.measured(rng, clean, scatter, noise) - fit.predict(p.w) for _ in range(5)]
         out.append(Case(truth, fit, float(np.sqrt(np.mean(np.square(fresh))))))
     return out
@@ -41,22 +44,32 @@ def cases() -> list[Case]:
 
 @pytest.mark.parametrize("name", ["coulomb", "static", "viscous", "stribeck_velocity"])
 def test_intervals_cover_the_truth_as_often_as_promised(cases: list[Case], name: str) -> None:
-    inside = [case.fit.parameters[name].low <= case.truth[name] <= case.fit.parameters[name].high for case in cases]
+    inside = [
+        case.fit.parameters[name].low <= case.truth[name] <= case.fit.parameters[name].high
+        for case in cases
+    ]
     assert 0.88 <= np.mean(inside) <= 0.995
 
 
 @pytest.mark.parametrize("name", ["coulomb", "static", "viscous", "stribeck_velocity"])
 def test_standard_errors_are_the_size_of_the_errors(cases: list[Case], name: str) -> None:
-    """Covering intervals could be far too wide; in standard errors the deviation has mean 0 and size 1."""
+    """Covering intervals could be far too wide; in standard errors the
+    deviation has mean 0 and size 1.
+    """
     estimates = [case.fit.parameters[name] for case in cases]
-    deviation = [(p.value - case.truth[name]) / p.std_error for p, case in zip(estimates, cases, strict=True)]
+    deviation = [
+        (p.value - case.truth[name]) / p.std_error for p, case in zip(estimates, cases, strict=True)
+    ]
     assert abs(np.median(deviation)) < 0.25
     assert 0.7 < np.median(np.abs(deviation)) / 0.6745 < 1.3
 
 
 def test_the_band_covers_the_true_curve(cases: list[Case]) -> None:
     w = np.array([-1.0, -0.1, -0.01, 0.005, 0.02, 0.05, 0.3, 1.1])
-    inside = [np.abs(case.fit.predict(w) - friction(w, **case.truth)) <= case.fit.band(w) for case in cases]
+    inside = [
+        np.abs(case.fit.predict(w) - friction(w, **case.truth)) <= case.fit.band(w)
+        for case in cases
+    ]
     assert 0.88 <= np.mean(inside) <= 0.995
 
 
@@ -70,7 +83,9 @@ def test_a_verdict_says_how_wide_the_interval_is(cases: list[Case]) -> None:
     """`identified` promises a 95 % half width of at most 15 % of the value."""
     verdicts = set()
     noisy = [noisy_fit(seed) for seed in range(10)]
-    for parameter in (p for fit in [case.fit for case in cases] + noisy for p in fit.parameters.values()):
+    for parameter in (
+        p for fit in [case.fit for case in cases] + noisy for p in fit.parameters.values()
+    ):
         if parameter.verdict == "at bound":
             continue
         assert parameter.low < parameter.value < parameter.high
@@ -88,7 +103,9 @@ def noisy_fit(seed: int) -> FitResult:
 
 
 def test_a_law_with_load_is_not_predicted_without_one() -> None:
-    """Silence would mean friction at no load, which is another number than any that was measured."""
+    """Silence would mean friction at no load, which is another number
+    than any that was measured.
+    """
     p = points(loads=(5.0, 15.0, 30.0), repeats=1)
     tau = friction(p.w, p.load, coulomb=3.0, viscous=2.0, coulomb_coefficient=0.1)
     fit = fit_friction(p.w, tau, p.load, p.group)
@@ -115,11 +132,19 @@ def test_the_lmfit_result_is_made_when_asked_and_agrees(cases: list[Case]) -> No
 
 def test_a_fit_does_not_import_lmfit() -> None:
     """Its import takes longer than a hundred fits."""
-    code = ("import sys, numpy as np; from stribeck import fit_friction; w = np.geomspace(0.01, 1.0, 20); "
-            "fit_friction(w, 5.0 + 3.0 * np.exp(-(w / 0.05)**2) + w); assert 'lmfit' not in sys.modules")
+    code = (
+        "import sys, numpy as np; from stribeck import fit_friction; w = np.geomspace(0.01, 1.0, "
+        "20); "
+        "fit_friction(w, 5.0 + 3.0 * np.exp(-(w / 0.05)**2) + w); assert 'lmfit' not in sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_units_go_with_the_parameters(cases: list[Case]) -> None:
     units = {name: parameter.unit for name, parameter in cases[0].fit.parameters.items()}
-    assert units == {"coulomb": "N·m", "static": "N·m", "viscous": "N·m·s/rad", "stribeck_velocity": "rad/s"}
+    assert units == {
+        "coulomb": "N·m",
+        "static": "N·m",
+        "viscous": "N·m·s/rad",
+        "stribeck_velocity": "rad/s",
+    }

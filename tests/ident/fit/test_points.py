@@ -16,17 +16,33 @@ def long_log(scatter: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     rng = np.random.default_rng(5)
     group = np.repeat(np.arange(60), 400)
     speed, load = np.tile(np.geomspace(0.01, 1.5, 12), 5)[group], rng.uniform(2.0, 30.0, 60)[group]
-    w = np.resize([1.0, -1.0], len(group)) * speed * (1.0 + scatter * rng.standard_normal(len(group)))
+    w = (
+        np.resize([1.0, -1.0], len(group))
+        * speed
+        * (1.0 + scatter * rng.standard_normal(len(group)))
+    )
     load = load * (1.0 + scatter * rng.standard_normal(len(group)))
     level = 1.0 + 0.01 * rng.standard_normal(60)
-    tau = level[group] * friction(w, load, coulomb=4.0, static=6.0, viscous=5.0, stribeck_velocity=0.06, coulomb_coefficient=0.1,
-                                  static_coefficient=0.14)
+    tau = level[group] * friction(
+        w,
+        load,
+        coulomb=4.0,
+        static=6.0,
+        viscous=5.0,
+        stribeck_velocity=0.06,
+        coulomb_coefficient=0.1,
+        static_coefficient=0.14,
+    )
     return w, tau + 0.1 * rng.standard_normal(len(group)), load, group
 
 
 @pytest.mark.parametrize("scatter", [0.0, 0.02])
-def test_averaging_nearly_equal_samples_costs_no_precision(scatter: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the fit of all samples: values and interval ends move by little beside the standard error."""
+def test_averaging_nearly_equal_samples_costs_no_precision(
+    scatter: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the fit of all samples: values and interval ends move by little
+    beside the standard error.
+    """
     log = long_log(scatter)
     fast = fit_friction(*log, law="stribeck")
     monkeypatch.setattr("stribeck.ident.fit.points._MANY", 10**9)
@@ -42,24 +58,32 @@ def test_averaging_nearly_equal_samples_costs_no_precision(scatter: float, monke
 
 
 def test_points_whose_windows_scatter_count_less() -> None:
-    """White noise of each point's own size: knowing it makes the worst error smaller; alike sizes change nothing."""
+    """White noise of each point's own size: knowing it makes the worst error smaller;
+    alike sizes change nothing.
+    """
     plain, weighed = [], []
     for seed in range(30):
         rng, p = np.random.default_rng(7000 + seed), points()
         truth, size = random_truth(rng), np.exp(rng.standard_normal(len(p.w)))
-        tau = friction(p.w, **truth) + 0.03 * truth["coulomb"] * size * rng.standard_normal(len(p.w))
+        tau = friction(p.w, **truth) + 0.03 * truth["coulomb"] * size * rng.standard_normal(
+            len(p.w)
+        )
         for off, std in ((plain, None), (weighed, size)):
             fit = fit_friction(p.w, tau, group=p.group, law="stribeck", std=std)
             off.append([fit.values[name] / truth[name] - 1.0 for name in truth])
     assert np.median(np.abs(weighed)) < 0.8 * np.median(np.abs(plain))
-    same = fit_friction(p.w, tau, group=p.group, law="stribeck", std=np.exp(0.2 * rng.standard_normal(len(p.w))))
+    same = fit_friction(
+        p.w, tau, group=p.group, law="stribeck", std=np.exp(0.2 * rng.standard_normal(len(p.w)))
+    )
     assert same.values == fit_friction(p.w, tau, group=p.group, law="stribeck").values
 
 
 @pytest.mark.parametrize("loaded", [False, True])
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_seen_through_a_filter_a_law_at_nodes_is_that_at_all_samples(law, loaded: bool) -> None:
-    """To a thousandth of friction at most, for parameters over the whole of their search; its direction and its speed, too."""
+    """To a thousandth of friction at most, for parameters over the whole of their search; its
+    direction and its speed, too.
+    """
     rng = np.random.default_rng(2)
     t = np.arange(0.0, 40.0, 0.01)
     w = 0.8 * np.sin(1.3 * t) + 0.3 * np.sin(3.1 * t + 1.0)
@@ -67,8 +91,14 @@ def test_seen_through_a_filter_a_law_at_nodes_is_that_at_all_samples(law, loaded
     load = 4.0 + 3.0 * np.sin(0.7 * t) if loaded else None
     begins = np.arange(0, len(t) - 40, 20)
     kernel = np.hanning(42)[1:-1] / np.hanning(42).sum()
-    seen = csr_array((np.tile(kernel, len(begins)), (begins[:, None] + np.arange(40)).ravel(), 40 * np.arange(len(begins) + 1)),
-                     shape=(len(begins), len(t)))
+    seen = csr_array(
+        (
+            np.tile(kernel, len(begins)),
+            (begins[:, None] + np.arange(40)).ravel(),
+            40 * np.arange(len(begins) + 1),
+        ),
+        shape=(len(begins), len(t)),
+    )
     data = FitPoints(w, np.zeros(len(begins)), load, np.arange(len(begins)) // 10, seen=seen)
     nodes = data.at_nodes()
     assert len(nodes.w) < len(w) / 2
@@ -76,6 +106,10 @@ def test_seen_through_a_filter_a_law_at_nodes_is_that_at_all_samples(law, loaded
     np.testing.assert_allclose(nodes.speed, data.speed, rtol=1e-12)
     for _ in range(20):
         values = {name: rng.uniform(0.1, 2.0) for name in linear_names(data, law)}
-        values |= {name: float(rng.choice(quantity.grid(w))) for name, quantity in law.searched.items()}
+        values |= {
+            name: float(rng.choice(quantity.grid(w))) for name, quantity in law.searched.items()
+        }
         expected = predicted(data, law, values)
-        np.testing.assert_allclose(predicted(nodes, law, values), expected, atol=1e-3 * np.abs(expected).max())
+        np.testing.assert_allclose(
+            predicted(nodes, law, values), expected, atol=1e-3 * np.abs(expected).max()
+        )

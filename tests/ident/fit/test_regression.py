@@ -12,25 +12,40 @@ from stribeck.ident.fit.noise import WHITE, Noise, estimate_noise, noise_of_sums
 GROUP = np.array([0, 0, 1, 1, 1, 1, 2, 3, 3, 3])
 
 
-def clustered(rng: np.random.Generator, groups: int, members: int, within: float, between: float,
-              level: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def clustered(
+    rng: np.random.Generator,
+    groups: int,
+    members: int,
+    within: float,
+    between: float,
+    level: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Group labels and noise with a level of its own for every group, which `level` scales."""
     group = np.repeat(np.arange(groups), members)
     shared = between * rng.normal(size=groups) * (1.0 if level is None else level)
     return group, shared[group] + within * rng.normal(size=groups * members)
 
 
-@pytest.mark.parametrize("labels", [["b", "b", "a", "c", "a"], [7, 7, -3, 11, -3], [0.5, 0.5, 0.1, 0.9, 0.1]])
+@pytest.mark.parametrize(
+    "labels", [["b", "b", "a", "c", "a"], [7, 7, -3, 11, -3], [0.5, 0.5, 0.1, 0.9, 0.1]]
+)
 def test_groups_are_counted_in_order_of_appearance(labels: list[object]) -> None:
     assert group_index(np.array(labels)).tolist() == [0, 0, 1, 2, 1]
 
 
 def test_group_sums_by_hand() -> None:
     values = np.arange(20.0).reshape(10, 2)
-    assert group_sum(values, GROUP).tolist() == [[2.0, 4.0], [28.0, 32.0], [12.0, 13.0], [48.0, 51.0]]
+    assert group_sum(values, GROUP).tolist() == [
+        [2.0, 4.0],
+        [28.0, 32.0],
+        [12.0, 13.0],
+        [48.0, 51.0],
+    ]
 
 
-@pytest.mark.parametrize("between", [np.zeros(10), np.full(10, 0.7), np.array([0.2, 0.2, 1, 1, 1, 1, 0.0, 3, 3, 3])])
+@pytest.mark.parametrize(
+    "between", [np.zeros(10), np.full(10, 0.7), np.array([0.2, 0.2, 1, 1, 1, 1, 0.0, 3, 3, 3])]
+)
 def test_whitened_noise_is_white(between: np.ndarray) -> None:
     """W V W' = 1 for the covariance V that the noise model stands for."""
     noise = Noise(0.3, np.sqrt(between**2 + 0.3**2 / np.bincount(GROUP)[GROUP]))
@@ -45,7 +60,9 @@ def test_whitening_treats_all_columns_alike() -> None:
     values = np.random.default_rng(0).normal(size=(10, 3, 2))
     for i in range(3):
         for j in range(2):
-            np.testing.assert_allclose(noise.whiten(values, GROUP)[:, i, j], noise.whiten(values[:, i, j], GROUP))
+            np.testing.assert_allclose(
+                noise.whiten(values, GROUP)[:, i, j], noise.whiten(values[:, i, j], GROUP)
+            )
 
 
 def test_white_noise_changes_nothing() -> None:
@@ -74,11 +91,15 @@ def test_noise_without_shared_level_is_seen_as_white() -> None:
 
 
 def test_levels_of_few_points_are_as_sure_as_they_prove() -> None:
-    """Slow round trips have one point each, the mean of many samples; the noise of the points of fast ones is not theirs."""
+    """Slow round trips have one point each, the mean of many samples; the noise of the points
+    of fast ones is not theirs.
+    """
     rng = np.random.default_rng(3)
     count, level = np.repeat([1, 5], 200), np.repeat([1.0, 4.0], 200)
     group = np.repeat(np.arange(400), count)
-    residual = (0.01 * level * rng.normal(size=400))[group] + 0.03 * rng.normal(size=len(group)) * (count == 5)[group]
+    residual = (0.01 * level * rng.normal(size=400))[group] + 0.03 * rng.normal(size=len(group)) * (
+        count == 5
+    )[group]
     noise = estimate_noise(residual, level[group], group, parameters=2)
     np.testing.assert_allclose(noise.level[:200], 0.01, rtol=0.15)
     np.testing.assert_allclose(noise.level[200:], np.hypot(0.04, 0.03 / np.sqrt(5)), rtol=0.15)
@@ -91,7 +112,9 @@ def test_levels_with_high_leverage_count_less_for_the_noise() -> None:
     hat = A @ np.linalg.pinv(A)
     for _ in range(400):
         residual = (np.eye(8) - hat) @ rng.normal(size=8)
-        found.append(noise_of_sums(residual, 0.0, np.ones(8), np.ones(8), np.diag(hat)).level[0] ** 2)
+        found.append(
+            noise_of_sums(residual, 0.0, np.ones(8), np.ones(8), np.diag(hat)).level[0] ** 2
+        )
     assert np.mean(found) == pytest.approx(1.0, abs=0.1)
 
 
@@ -105,7 +128,9 @@ def test_noise_of_exact_data_stays_positive(members: int) -> None:
 
 
 def left_out_fits(A: np.ndarray, b: np.ndarray, group: np.ndarray) -> np.ndarray:
-    return np.array([np.linalg.lstsq(A[group != g], b[group != g], rcond=None)[0] for g in np.unique(group)])
+    return np.array(
+        [np.linalg.lstsq(A[group != g], b[group != g], rcond=None)[0] for g in np.unique(group)]
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -113,18 +138,24 @@ def test_covariance_is_that_of_fits_with_each_group_left_out(seed: int) -> None:
     rng = np.random.default_rng(seed)
     group = np.sort(rng.integers(0, 9, 60))
     group = group_index(group)
-    A = np.column_stack([np.ones(60), rng.normal(size=60), 1e3 * rng.normal(size=60) + 50.0 * group])
+    A = np.column_stack(
+        [np.ones(60), rng.normal(size=60), 1e3 * rng.normal(size=60) + 50.0 * group]
+    )
     b = A @ [1.0, 2.0, 0.003] + rng.normal(size=10)[group] + 0.1 * rng.normal(size=60)
     beta = np.linalg.lstsq(A, b, rcond=None)[0]
     change = left_out_fits(A, b, group)
     change -= change.mean(axis=0)
     groups = len(change)
     expected = (groups - 1) / groups * change.T @ change
-    np.testing.assert_allclose(cluster_covariance(A, b - A @ beta, group).covariance, expected, rtol=1e-7)
+    np.testing.assert_allclose(
+        cluster_covariance(A, b - A @ beta, group).covariance, expected, rtol=1e-7
+    )
 
 
 def test_interval_of_a_mean_is_the_textbook_one() -> None:
-    """Equal groups: Student's interval of the group means with one degree of freedom less than groups."""
+    """Equal groups: Student's interval of the group means with one degree of
+    freedom less than groups.
+    """
     group, noise = clustered(np.random.default_rng(1), 7, 5, 0.3, 1.0)
     values = 4.0 + noise
     means = values.reshape(7, 5).mean(axis=1)
@@ -137,7 +168,9 @@ def test_interval_of_a_mean_is_the_textbook_one() -> None:
 
 
 def test_intervals_do_not_shrink_when_points_are_merely_repeated() -> None:
-    """Ten copies of each point in its round trip are no new information; white-noise intervals would shrink by 3."""
+    """Ten copies of each point in its round trip are no new information; white-noise
+    intervals would shrink by 3.
+    """
     rng = np.random.default_rng(2)
     x = np.linspace(0.0, 1.0, 12)
     y = 1.0 + 2.0 * x + 0.1 * rng.normal(size=12)
@@ -159,7 +192,9 @@ def test_slopes_are_covered_as_often_as_promised() -> None:
         A = np.column_stack([np.ones(40), rng.uniform(size=10)[group]])
         b = A @ [3.0, -2.0] + noise
         beta = np.linalg.lstsq(A, b, rcond=None)[0]
-        hits += np.abs(beta - [3.0, -2.0]) <= cluster_covariance(A, b - A @ beta, group).half_width()
+        hits += (
+            np.abs(beta - [3.0, -2.0]) <= cluster_covariance(A, b - A @ beta, group).half_width()
+        )
     assert (hits / 400 > 0.91).all()
     assert (hits / 400 < 0.995).all()
 

@@ -9,7 +9,9 @@ from stribeck.ident.fit.simultaneous import simultaneous_factor
 
 
 def test_of_one_parameter_it_is_students() -> None:
-    assert simultaneous_factor(np.array([[1.0], [3.0]]), np.array([[0.2]]), 7.0) == pytest.approx(t.ppf(0.975, 7), rel=1e-6)
+    assert simultaneous_factor(np.array([[1.0], [3.0]]), np.array([[0.2]]), 7.0) == pytest.approx(
+        t.ppf(0.975, 7), rel=1e-6
+    )
 
 
 def test_of_all_directions_it_is_scheffes() -> None:
@@ -20,10 +22,14 @@ def test_of_all_directions_it_is_scheffes() -> None:
 
 def test_units_of_the_parameters_do_not_matter() -> None:
     random = np.random.default_rng(1)
-    slopes, root, scale = random.standard_normal((30, 3)), random.standard_normal((3, 3)), np.array([1e-3, 1.0, 1e4])
+    slopes, root, scale = (
+        random.standard_normal((30, 3)),
+        random.standard_normal((3, 3)),
+        np.array([1e-3, 1.0, 1e4]),
+    )
     one = simultaneous_factor(slopes, root @ root.T, 12.0)
     other = simultaneous_factor(slopes / scale, root @ root.T * np.outer(scale, scale), 12.0)
-    assert one == pytest.approx(other, rel=0.01)            # other directions are drawn
+    assert one == pytest.approx(other, rel=0.01)  # other directions are drawn
 
 
 def test_the_whole_curve_lies_in_the_band_in_95_of_100_fits() -> None:

@@ -13,7 +13,9 @@ from stribeck.ident.fleet.findings import adjusted
 
 @pytest.fixture(scope="module")
 def made():
-    return simulated(Truth(arms=24, days=3, joints=2, changed=0.06, size=0.3), np.random.default_rng(3))
+    return simulated(
+        Truth(arms=24, days=3, joints=2, changed=0.06, size=0.3), np.random.default_rng(3)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +44,15 @@ def test_friction_of_the_population_is_the_true_one(made, fleet):
 
 
 def test_an_unchanged_fleet_does_not_differ():
-    assert not Fleet.of(simulated(Truth(arms=20, days=2, joints=2), np.random.default_rng(1)).calibrations).differs
+    assert not Fleet.of(
+        simulated(Truth(arms=20, days=2, joints=2), np.random.default_rng(1)).calibrations
+    ).differs
 
 
 def test_friction_is_compared_whatever_the_law():
-    """Half of the arms are fitted by a law with other parameters; the scatter is that of the arms."""
+    """Half of the arms are fitted by a law with other parameters; the
+    scatter is that of the arms.
+    """
     truth = Truth(arms=30, days=2, joints=1, laws=("coulomb-viscous", "stribeck"))
     one = Fleet.of(simulated(truth, np.random.default_rng(2)).calibrations)
     assert not one.differs
@@ -65,7 +71,10 @@ def test_the_table_has_a_row_for_each_joint_of_each_calibration(made, fleet):
 
 def test_calibrations_of_one_day_are_one_level(made):
     twice = {name: one for name, one in made.calibrations.items() if name.endswith("-00")}
-    twice |= {f"{name} again": replace(one, runs=({"path": "x", "sha256": name},)) for name, one in twice.items()}
+    twice |= {
+        f"{name} again": replace(one, runs=({"path": "x", "sha256": name},))
+        for name, one in twice.items()
+    }
     fleet = Fleet.of(twice)
     assert fleet.days == 24
     assert np.isnan(fleet.populations["j1"].between_days[0])
@@ -82,21 +91,39 @@ def test_calibrations_without_serial_numbers_are_arms_of_their_own(made):
 def test_other_causes_of_differences_are_named(made):
     some = dict(list(made.calibrations.items())[:9])
     first = some["A000-00"]
-    warm = {name: replace(joint, temperature_range=(40.0, 50.0)) for name, joint in first.joints.items()}
-    cold = {name: replace(joint, temperature_range=(20.0, 22.0)) for name, joint in some["A001-00"].joints.items()}
-    some |= {"A000-00": replace(first, joints=warm, model=replace(first.model, sha256="other")),
-             "A001-00": replace(some["A001-00"], joints=cold)}
+    warm = {
+        name: replace(joint, temperature_range=(40.0, 50.0)) for name, joint in first.joints.items()
+    }
+    cold = {
+        name: replace(joint, temperature_range=(20.0, 22.0))
+        for name, joint in some["A001-00"].joints.items()
+    }
+    some |= {
+        "A000-00": replace(first, joints=warm, model=replace(first.model, sha256="other")),
+        "A001-00": replace(some["A001-00"], joints=cold),
+    }
     notes = Fleet.of(some).notes
-    assert notes == ("the models of the calibrations differ, so loads may differ, too",
-                     *(f"{joint}: measured at 21 to 45 °C without a temperature law; temperature may explain differences"
-                       for joint in ("j1", "j2")))
+    assert notes == (
+        "the models of the calibrations differ, so loads may differ, too",
+        *(
+            f"{joint}: measured at 21 to 45 °C without a temperature law; temperature may explain "
+            "differences"
+            for joint in ("j1", "j2")
+        ),
+    )
     assert Fleet.of(dict(list(made.calibrations.items())[:9])).notes == ()
 
 
 def test_friction_below_zero_is_left_out_and_named(made):
     some = dict(list(made.calibrations.items())[:9])
     joint = some["A000-00"].joints["j1"]
-    wrong = replace(joint, parameters={**joint.parameters, "coulomb": replace(joint.parameters["coulomb"], value=-1.0)})
+    wrong = replace(
+        joint,
+        parameters={
+            **joint.parameters,
+            "coulomb": replace(joint.parameters["coulomb"], value=-1.0),
+        },
+    )
     some["A000-00"] = replace(some["A000-00"], joints={**some["A000-00"].joints, "j1": wrong})
     fleet = Fleet.of(some)
     assert "j1: friction of A000-00 is not positive" in fleet.apart[0]
@@ -122,7 +149,10 @@ def test_ranges_that_do_not_overlap_are_named(made):
 
 def test_a_fleet_without_common_speeds_is_no_picture(made):
     some = {name: one.only(["j1"]) for name, one in list(made.calibrations.items())[:3]}
-    some["A000-00"] = replace(some["A000-00"], joints={"j1": replace(some["A000-00"].joints["j1"], velocity_range=(3.0, 5.0))})
+    some["A000-00"] = replace(
+        some["A000-00"],
+        joints={"j1": replace(some["A000-00"].joints["j1"], velocity_range=(3.0, 5.0))},
+    )
     fleet = Fleet.of(some)
     assert fleet.populations == {}
     assert not fleet.differs
@@ -131,7 +161,9 @@ def test_a_fleet_without_common_speeds_is_no_picture(made):
         fleet.plot()
 
 
-@pytest.mark.parametrize(("key", "value"), [("arm", "seven"), ("torque_basis", "gravity-corrected")])
+@pytest.mark.parametrize(
+    ("key", "value"), [("arm", "seven"), ("torque_basis", "gravity-corrected")]
+)
 def test_other_arm_models_and_bases_are_refused_by_name(made, key, value):
     some = dict(list(made.calibrations.items())[:4])
     some["A001-00"] = replace(some["A001-00"], **{key: value})
@@ -144,26 +176,40 @@ def test_other_units_are_refused(made):
     joint = some["A001-00"].joints["j2"]
     parameters = {**joint.parameters, "coulomb": replace(joint.parameters["coulomb"], unit="N")}
     some["A001-00"] = replace(some["A001-00"], joints={"j2": replace(joint, parameters=parameters)})
-    with pytest.raises(InputError, match=r"A001-00: joint j2 has friction in N, but in N·m in A000-00"):
+    with pytest.raises(
+        InputError, match=r"A001-00: joint j2 has friction in N, but in N·m in A000-00"
+    ):
         Fleet.of(some)
 
 
 def test_two_calibrations_are_no_fleet(made):
     some = dict(list(made.calibrations.items())[:2])
-    with pytest.raises(InputError, match=r"at least 3 calibrations of different runs, but found only A000-00, A000-01; add"):
+    with pytest.raises(
+        InputError,
+        match=r"at least 3 calibrations of different runs, but found only A000-00, A000-01; add",
+    ):
         Fleet.of(some)
-    with pytest.raises(InputError, match=r"left out since they share runs with a newer one: A000-01"):
+    with pytest.raises(
+        InputError, match=r"left out since they share runs with a newer one: A000-01"
+    ):
         Fleet.of({"copy": some["A000-01"], **some})
 
 
 def test_a_new_arm_is_in_family_or_not(made, fleet):
-    far = (fleet.to_dataframe().set_index("calibration")["ratio"] - 1.0).abs().groupby("calibration").max()
+    far = (
+        (fleet.to_dataframe().set_index("calibration")["ratio"] - 1.0)
+        .abs()
+        .groupby("calibration")
+        .max()
+    )
     name = far.idxmin()
     new = replace(made.calibrations[name], serial="new", runs=({"path": "x", "sha256": "new"},))
     assert all(one.inside for one in fleet.membership(new).values())
     joint = new.joints["j1"]
     worn = {key: replace(p, value=1.4 * p.value) for key, p in joint.parameters.items()}
-    found = fleet.membership(replace(new, joints={**new.joints, "j1": replace(joint, parameters=worn)}))
+    found = fleet.membership(
+        replace(new, joints={**new.joints, "j1": replace(joint, parameters=worn)})
+    )
     assert {key: one.inside for key, one in found.items()} == {"j1": False, "j2": True}
     assert found["j1"].friction / fleet.membership(new)["j1"].friction == pytest.approx(1.4)
     assert found["j1"].probability < 1e-3
@@ -174,7 +220,9 @@ def test_an_arm_does_not_judge_itself(made, fleet):
     (joint, arm), *_ = made.changed
     own = made.calibrations[f"{arm}-02"]
     without = Fleet.of({name: one for name, one in made.calibrations.items() if one.serial != arm})
-    assert fleet.membership(own)[joint].normal == pytest.approx(without.membership(own)[joint].normal)
+    assert fleet.membership(own)[joint].normal == pytest.approx(
+        without.membership(own)[joint].normal
+    )
     assert not fleet.membership(own)[joint].inside
 
 
@@ -183,7 +231,10 @@ def test_false_discovery_rate_counts_a_joint_once(fleet):
     by_joint: dict = {}
     for one in fleet.findings:
         by_joint.setdefault((one.arm, one.joint), []).append(one)
-    p = {key: min(1.0, len(own) * min(one.probability for one in own)) for key, own in by_joint.items()}
+    p = {
+        key: min(1.0, len(own) * min(one.probability for one in own))
+        for key, own in by_joint.items()
+    }
     ranked = sorted(p, key=p.get)
     last = max((k for k, key in enumerate(ranked, 1) if p[key] <= 0.05 * k / len(p)), default=0)
     assert {(one.arm, one.joint) for one in fleet.findings if one.found} == set(ranked[:last])
@@ -193,7 +244,9 @@ def test_false_discovery_rate_counts_a_joint_once(fleet):
 def test_two_calibrations_keep_their_comparison(made):
     """The pairwise comparison and the fleet see the same friction."""
     a, b = made.calibrations["A000-00"], made.calibrations["A001-00"]
-    frame = Fleet.of(made.calibrations).to_dataframe().set_index(["joint", "calibration"])["friction"]
+    frame = (
+        Fleet.of(made.calibrations).to_dataframe().set_index(["joint", "calibration"])["friction"]
+    )
     ratio = frame["j1", "A001-00"] / frame["j1", "A000-00"]
     curve = compare(a, b).curves["j1"]
     assert np.sign(curve.difference) == np.sign(ratio - 1.0)
@@ -202,18 +255,31 @@ def test_two_calibrations_keep_their_comparison(made):
 
 @pytest.mark.parametrize("arms", [3, 60])
 def test_the_picture_has_a_panel_for_each_joint_and_names_what_differs(arms):
-    made = simulated(Truth(arms=arms, days=3, joints=2, changed=0.04, size=0.5), np.random.default_rng(8))
+    made = simulated(
+        Truth(arms=arms, days=3, joints=2, changed=0.04, size=0.5), np.random.default_rng(8)
+    )
     fleet = Fleet.of(made.calibrations)
     figure = fleet.plot()
     assert [ax.get_ylabel() for ax in figure.axes] == ["j1, %", "j2, %"]
-    labels = {(joint, text.get_text()) for joint, ax in zip(("j1", "j2"), figure.axes, strict=True) for text in ax.texts}
+    labels = {
+        (joint, text.get_text())
+        for joint, ax in zip(("j1", "j2"), figure.axes, strict=True)
+        for text in ax.texts
+    }
     assert labels == {(one.joint, one.arm) for one in fleet.findings if one.found}
-    assert [tick.get_text() for tick in figure.axes[-1].get_xticklabels()][:3] == ["A000", "A001", "A002"] or arms > 40
+    assert [tick.get_text() for tick in figure.axes[-1].get_xticklabels()][:3] == [
+        "A000",
+        "A001",
+        "A002",
+    ] or arms > 40
 
 
 def test_serial_numbers_that_look_like_formulas_are_drawn_as_they_are(made):
-    some = {name: replace(one, serial=one.serial.replace("A00", "$\\frac$")) for name, one in made.calibrations.items()
-            if name.startswith("A00")}
+    some = {
+        name: replace(one, serial=one.serial.replace("A00", "$\\frac$"))
+        for name, one in made.calibrations.items()
+        if name.startswith("A00")
+    }
     figure = Fleet.of(some).plot()
     figure.draw_without_rendering()
     assert figure.axes[-1].get_xticklabels()[0].get_text() == "$\\frac$0"
@@ -222,6 +288,9 @@ def test_serial_numbers_that_look_like_formulas_are_drawn_as_they_are(made):
 def test_dates_without_a_time_zone_are_utc(made):
     some = dict(list(made.calibrations.items())[:9])
     some["A000-01"] = replace(some["A000-01"], created=some["A000-01"].created.replace(tzinfo=None))
-    levels = [Fleet.of(one).populations["j1"].levels.levels for one in (some, dict(list(made.calibrations.items())[:9]))]
+    levels = [
+        Fleet.of(one).populations["j1"].levels.levels
+        for one in (some, dict(list(made.calibrations.items())[:9]))
+    ]
     assert np.array_equal(levels[0].time, levels[1].time)
     assert np.array_equal(levels[0].y, levels[1].y)

@@ -13,7 +13,12 @@ def levels(arms, days, seed, between=0.05, within=0.015, error=(0.002, 0.01)):
     rng = np.random.default_rng(seed)
     arm = np.repeat(np.arange(arms), days)
     own = rng.uniform(*error, arms * days)
-    y = 1.0 + rng.normal(0.0, between, arms)[arm] + rng.normal(0.0, within, arms * days) + own * rng.normal(size=arms * days)
+    y = (
+        1.0
+        + rng.normal(0.0, between, arms)[arm]
+        + rng.normal(0.0, within, arms * days)
+        + own * rng.normal(size=arms * days)
+    )
     return Levels(arm, np.tile(30.0 * np.arange(days), arms), y, own)
 
 
@@ -33,7 +38,15 @@ def test_the_estimates_are_those_of_restricted_likelihood(monkeypatch):
     monkeypatch.setattr("stribeck.ident.fleet.random_effects._KEPT", 1.0)
     monkeypatch.setattr("stribeck.ident.fleet.random_effects._LOST", 0.0)
     data = levels(25, 4, 1)
-    best = np.exp(minimize(restricted, np.log([0.05, 0.015]), (data,), method="Nelder-Mead", options={"xatol": 1e-5}).x)
+    best = np.exp(
+        minimize(
+            restricted,
+            np.log([0.05, 0.015]),
+            (data,),
+            method="Nelder-Mead",
+            options={"xatol": 1e-5},
+        ).x
+    )
     model = random_effects(data)
     assert model.arms_in.all()
     assert model.days_in.all()
@@ -42,8 +55,8 @@ def test_the_estimates_are_those_of_restricted_likelihood(monkeypatch):
 
 def test_known_deviations_are_recovered_although_some_arms_and_days_changed():
     data = levels(150, 5, 2)
-    data.y[:50] += 0.3                          # ten arms
-    data.y[data.newest[20:30]] += 0.15          # newest days of ten others
+    data.y[:50] += 0.3  # ten arms
+    data.y[data.newest[20:30]] += 0.15  # newest days of ten others
     model = random_effects(data)
     assert model.between_arms[1] < 0.05 < model.between_arms[2]
     assert model.between_days[1] < 0.015 < model.between_days[2]
@@ -53,26 +66,43 @@ def test_known_deviations_are_recovered_although_some_arms_and_days_changed():
 
 
 def test_probabilities_of_an_unchanged_fleet_are_even():
-    """Each arm is left out of its own judgement, so few arms give no false findings; the priors make them careful."""
+    """Each arm is left out of its own judgement, so few arms give no false findings; the
+    priors make them careful.
+    """
     for arms, fleets, least in ((5, 40, 0.0), (100, 2, 0.02)):
-        p = np.concatenate([model.outside(data.y[data.newest], data.error[data.newest], np.arange(arms))
-                            for data in (levels(arms, 2, seed) for seed in range(fleets)) for model in [random_effects(data)]])
+        p = np.concatenate(
+            [
+                model.outside(data.y[data.newest], data.error[data.newest], np.arange(arms))
+                for data in (levels(arms, 2, seed) for seed in range(fleets))
+                for model in [random_effects(data)]
+            ]
+        )
         assert least <= np.mean(p < 0.05) <= 0.09
         assert 0.35 < np.mean(p < 0.5) < 0.6
 
 
 def test_the_prediction_interval_of_few_arms_is_wider_than_that_of_many():
-    few, many = (np.mean([np.diff(random_effects(levels(arms, 3, seed)).interval(0.005)) for seed in range(fleets)])
-                 for arms, fleets in ((4, 20), (200, 2)))
+    few, many = (
+        np.mean(
+            [
+                np.diff(random_effects(levels(arms, 3, seed)).interval(0.005))
+                for seed in range(fleets)
+            ]
+        )
+        for arms, fleets in ((4, 20), (200, 2))
+    )
     assert few > 1.3 * many
-    assert many == pytest.approx(2.0 * norm.ppf(0.975) * np.sqrt(0.05**2 + 0.015**2 + 0.005**2), rel=0.1)
+    assert many == pytest.approx(
+        2.0 * norm.ppf(0.975) * np.sqrt(0.05**2 + 0.015**2 + 0.005**2), rel=0.1
+    )
 
 
 def test_predictions_are_shrunk_by_the_scatter():
     data = levels(60, 1, 4, between=0.02, error=(0.02, 0.02))
     model = random_effects(data)
     own = data.y - model.population()
-    assert np.polyfit(own, model.predicted(), 1)[0] == pytest.approx(0.5, abs=0.2)      # half of the variance is of the arms
+    # half of the variance is of the arms
+    assert np.polyfit(own, model.predicted(), 1)[0] == pytest.approx(0.5, abs=0.2)
 
 
 def test_fleets_without_two_days_have_no_deviation_between_days():
@@ -84,8 +114,8 @@ def test_fleets_without_two_days_have_no_deviation_between_days():
 
 def test_steps_and_trends_are_found_where_they_are():
     data = levels(30, 8, 6)
-    data.y[5:8] += 0.12                                     # arm 0 from its sixth day on
-    data.y[8:16] += 0.3 * data.time[8:16] / 365.25          # arm 1: 0.3 a year
+    data.y[5:8] += 0.12  # arm 0 from its sixth day on
+    data.y[8:16] += 0.3 * data.time[8:16] / 365.25  # arm 1: 0.3 a year
     model = random_effects(data)
     step, slope = greatest(steps(model, 0)), trend(model, 1)
     assert step.row == 5

@@ -1,4 +1,6 @@
-"""Windows over bins of a stroke: mean accelerations are compared with the true accelerations of a settling drive."""
+"""Windows over bins of a stroke: mean accelerations are compared with the true
+accelerations of a settling drive.
+"""
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from stribeck.ident.log.strokes import Stroke
 
 T = np.arange(60) * 0.004
 BINS = [np.arange(5, 20), np.arange(20, 35), np.arange(35, 55)]
-TAU = 0.02              # s, time constant of a settling drive
+TAU = 0.02  # s, time constant of a settling drive
 
 
 def settling(t):
@@ -17,7 +19,9 @@ def settling(t):
 
 
 def windows(rows=T, bins=BINS):
-    stroke = Stroke(0, 1, slice(2, len(rows) - 2), 1, 0.9, 0.0, 1.0, np.zeros(1), np.array([0.9]), 1.0)
+    stroke = Stroke(
+        0, 1, slice(2, len(rows) - 2), 1, 0.9, 0.0, 1.0, np.zeros(1), np.array([0.9]), 1.0
+    )
     return Windows.over([stroke] * len(bins), bins, 0.004)
 
 
@@ -40,14 +44,20 @@ def test_mean_acceleration_of_uneven_samples():
 
 def test_sensitivity_to_position_errors():
     rng, own = np.random.default_rng(1), windows()
-    found = [own.accelerations(T, 0.3 * T[:, None] + rng.normal(0.0, 1e-4, (len(T), 1))) for _ in range(800)]
-    np.testing.assert_allclose(np.std([mean[:, 0] for mean, _ in found], axis=0), 1e-4 * found[0][1], rtol=0.1)
+    found = [
+        own.accelerations(T, 0.3 * T[:, None] + rng.normal(0.0, 1e-4, (len(T), 1)))
+        for _ in range(800)
+    ]
+    np.testing.assert_allclose(
+        np.std([mean[:, 0] for mean, _ in found], axis=0), 1e-4 * found[0][1], rtol=0.1
+    )
 
 
 def test_windows_stay_within_the_stroke_and_overlap_at_bin_edges():
     own = windows()
     parts = np.split(own.rows, own.starts[1:])
-    assert (parts[0][0], parts[-1][-1]) == (3, 57)                     # half a taper beyond the bins, within the stroke
+    # half a taper beyond the bins, within the stroke
+    assert (parts[0][0], parts[-1][-1]) == (3, 57)
     assert parts[0][-1] > parts[1][0]
     assert {float(own.weight.min()), float(own.weight.max())} == {0.0, 1.0}
 

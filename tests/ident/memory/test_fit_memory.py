@@ -1,4 +1,6 @@
-"""Fits of friction with memory to logs whose friction was integrated independently of the estimator."""
+"""Fits of friction with memory to logs whose friction was integrated
+independently of the estimator.
+"""
 
 from dataclasses import replace
 
@@ -12,7 +14,9 @@ from stribeck.ident.memory.fit_memory import fit_memory
 from stribeck.ident.memory.joint_log import JointLog
 from stribeck.ident.memory.joint_samples import smoothing_of
 
-JOINT = Joint(coulomb=6.0, static=8.0, velocity=0.03, viscous=4.0, stiffness=3000.0, damping=20.0, inertia=0.5)
+JOINT = Joint(
+    coulomb=6.0, static=8.0, velocity=0.03, viscous=4.0, stiffness=3000.0, damping=20.0, inertia=0.5
+)
 
 
 def fitted(kind: str, seed: int = 2, **options):
@@ -24,13 +28,15 @@ def fitted(kind: str, seed: int = 2, **options):
 def test_bristles_are_found_with_their_stiffness_and_damping(seed):
     found, _ = fitted("lugre", seed)
     assert (found.law, found.memory) == ("stribeck", "lugre")
-    stiffness, damping = (found.parameters[name] for name in ("bristle_stiffness", "bristle_damping"))
+    stiffness, damping = (
+        found.parameters[name] for name in ("bristle_stiffness", "bristle_damping")
+    )
     assert stiffness.verdict == "identified"
     assert stiffness.value == pytest.approx(3000.0, rel=0.05)
     assert damping.value == pytest.approx(20.0, abs=1.5 * damping.half_width)
     assert found.values["coulomb"] == pytest.approx(6.0, rel=0.03)
     assert found.beside["offset"].value == pytest.approx(0.3, abs=0.05)
-    assert found.held_out_rmse == pytest.approx(0.3, rel=0.05)         # the noise
+    assert found.held_out_rmse == pytest.approx(0.3, rel=0.05)  # the noise
     without = min(one.held_out_rmse for one in found.candidates if one.memory == "none")
     assert without > 1.5 * found.held_out_rmse
 
@@ -60,7 +66,9 @@ def test_a_law_with_memory_predicts_another_motion():
 def test_encoder_steps_are_allowed_for():
     case = Case(5, "lugre", seconds=40.0, joint=JOINT)
     t, q, torque = case.log()
-    found = fit_memory(t, 1e-4 * np.round(q / 1e-4), torque, law="stribeck", memory="lugre", gravity=False)
+    found = fit_memory(
+        t, 1e-4 * np.round(q / 1e-4), torque, law="stribeck", memory="lugre", gravity=False
+    )
     assert found.smoothing.width >= 5e-5
     assert found.values["bristle_stiffness"] == pytest.approx(3000.0, rel=0.15)
 
@@ -75,7 +83,9 @@ def test_positions_that_are_too_coarse_are_refused():
 def test_recorded_velocity_is_used():
     case = Case(2, "lugre", seconds=40.0, joint=JOINT)
     t, q, torque = case.log()
-    found = fit_memory(t, q, torque, np.gradient(q, t), law="stribeck", memory="lugre", gravity=False)
+    found = fit_memory(
+        t, q, torque, np.gradient(q, t), law="stribeck", memory="lugre", gravity=False
+    )
     assert found.values["bristle_stiffness"] == pytest.approx(3000.0, rel=0.05)
 
 
@@ -84,12 +94,20 @@ def test_friction_that_grows_with_a_load_has_a_coefficient():
     t, q, torque = case.log()
     load = 10.0 + 5.0 * np.sin(0.3 * t)
     pressed = torque + 0.2 * load * np.sign(np.gradient(q, t))
-    found = fit_memory(t, q, pressed, load=load, law="coulomb-viscous", memory="none", gravity=False)
+    found = fit_memory(
+        t, q, pressed, load=load, law="coulomb-viscous", memory="none", gravity=False
+    )
     assert found.values["coulomb_coefficient"] == pytest.approx(0.2, rel=0.05)
 
 
-@pytest.mark.parametrize(("change", "told"), [
-    ({"memory": "bristle"}, "memory"), ({"law": "no-law"}, "law"), ({"law": "brown-mcphee"}, "no friction at the lowest speeds")])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"memory": "bristle"}, "memory"),
+        ({"law": "no-law"}, "law"),
+        ({"law": "brown-mcphee"}, "no friction at the lowest speeds"),
+    ],
+)
 def test_unknown_names_and_laws_without_dry_friction_are_refused(change, told):
     case = Case(2, "none", seconds=10.0)
     with pytest.raises((InputError, FitError), match=told):
@@ -131,11 +149,15 @@ def test_recordings_that_follow_each_other_are_fitted_together():
 
 
 def test_joined_recordings_are_smoothed_like_each_of_them():
-    """The jump of the position from one recording to the next is no motion that the filter must keep."""
+    """The jump of the position from one recording to the next is no motion
+    that the filter must keep.
+    """
     t, q, _ = Case(2, "lugre", seconds=20.0, joint=JOINT).log()
     noise = 2e-5 * np.random.default_rng(0).standard_normal((2, len(t)))
     one, other = (JointLog(t, {"q": (q + own)[:, None]}) for own in noise)
-    both = JointLog(np.tile(t, 2), {"q": np.concatenate((one.signals["q"], other.signals["q"] + 0.5))})
+    both = JointLog(
+        np.tile(t, 2), {"q": np.concatenate((one.signals["q"], other.signals["q"] + 0.5))}
+    )
     assert smoothing_of(one).cutoff < 50.0
     assert smoothing_of(both).cutoff == smoothing_of(one).cutoff
     assert smoothing_of(both).width == pytest.approx(smoothing_of(one).width, rel=0.1)
@@ -143,7 +165,9 @@ def test_joined_recordings_are_smoothed_like_each_of_them():
 
 def test_time_stamps_in_disorder_are_refused():
     t, q, torque = Case(2, "none", seconds=10.0).log()
-    with pytest.raises(InputError, match=r"time goes back, stands still or has a gap in \d+ rows, first in row 1;"):
+    with pytest.raises(
+        InputError, match=r"time goes back, stands still or has a gap in \d+ rows, first in row 1;"
+    ):
         fit_memory(np.random.default_rng(0).permutation(t), q, torque, gravity=False)
 
 
@@ -161,11 +185,16 @@ def test_empty_arrays_are_too_few_samples():
 
 def test_a_torque_of_zeros_shows_no_friction():
     t, q, _ = Case(2, "none", seconds=10.0).log()
-    assert fit_memory(t, q, np.zeros(len(t)), law="coulomb-viscous", gravity=False).values["coulomb"] < 1e-6
+    assert (
+        fit_memory(t, q, np.zeros(len(t)), law="coulomb-viscous", gravity=False).values["coulomb"]
+        < 1e-6
+    )
 
 
 def test_a_state_that_the_positions_cannot_resolve_is_not_claimed():
-    """Position noise delays the path after reversals, which a second, immediate state would make up for."""
+    """Position noise delays the path after reversals, which a second,
+    immediate state would make up for.
+    """
     case = Case(2, "lugre", seconds=40.0, joint=JOINT)
     t, q, torque = case.log()
     noisy = q + 3e-5 * np.random.default_rng(0).standard_normal(len(q))
@@ -179,5 +208,7 @@ def test_no_distance_beyond_the_motion_is_claimed():
     """Four samples of each pass show nothing of a reversal within 2 mrad."""
     t = np.arange(0.0, 20.0, 0.004)
     q = 0.3 * np.sin(2.0 * np.pi * 15.0 * t)
-    torque = 5.0 * np.sign(np.cos(2.0 * np.pi * 15.0 * t)) + 0.1 * np.random.default_rng(0).standard_normal(len(t))
+    torque = 5.0 * np.sign(np.cos(2.0 * np.pi * 15.0 * t)) + 0.1 * np.random.default_rng(
+        0
+    ).standard_normal(len(t))
     assert fit_memory(t, q, torque, law="coulomb-viscous").distance < 0.3

@@ -12,7 +12,7 @@ def test_noise_within_the_play_does_not_move_the_path():
     path = Path.of(noisy, 2e-4)
     assert path.length.sum() == 0.0
     assert len(path.reversals) == 0
-    assert len(Path.of(noisy).reversals) > 1000          # without play, noise looks like reversals
+    assert len(Path.of(noisy).reversals) > 1000  # without play, noise looks like reversals
 
 
 def test_the_play_follows_motion_at_a_constant_distance():
@@ -56,27 +56,35 @@ def test_a_reversal_costs_a_moving_joint_no_displacement():
     noisy = true + 1e-5 * rng.standard_normal(len(t))
     path, lost = Path.of(noisy, 3e-5, rest=12), Path.of(noisy, 3e-5)
     assert np.std(np.cumsum(path.step) - true) < 1.2e-5
-    assert np.std(np.cumsum(lost.step) - true) > 2.5e-5           # the play operator itself lags by its half width
+    # the play operator itself lags by its half width
+    assert np.std(np.cumsum(lost.step) - true) > 2.5e-5
     assert len(path.reversals) == len(lost.reversals) == 6
     np.testing.assert_allclose(path.length.sum() - lost.length.sum(), 6 * 6e-5, rtol=0.3)
 
 
 def test_a_joint_that_rests_does_not_move_the_path_also_if_reversals_cost_nothing():
     rng = np.random.default_rng(2)
-    position = np.concatenate((np.linspace(0.0, 0.01, 200), np.full(5000, 0.01), np.linspace(0.01, 0.0, 200)))
-    noisy = position + 1e-5 * rng.standard_normal(len(position))        # it leaves the band now and then
+    position = np.concatenate(
+        (np.linspace(0.0, 0.01, 200), np.full(5000, 0.01), np.linspace(0.01, 0.0, 200))
+    )
+    # it leaves the band now and then
+    noisy = position + 1e-5 * rng.standard_normal(len(position))
     path = Path.of(noisy, 3e-5, rest=12)
-    assert path.length[400:5190].sum() < Path.of(noisy, 3e-5).length[400:5190].sum() + 6.1e-5         # the reversal costs no more
+    # the reversal costs no more
+    assert path.length[400:5190].sum() < Path.of(noisy, 3e-5).length[400:5190].sum() + 6.1e-5
     assert np.cumsum(path.step)[[200, -1]].tolist() == pytest.approx([0.01, 0.0], abs=4e-5)
 
 
 def test_recordings_with_different_rates_rest_for_the_same_time():
-    turn = np.abs(np.linspace(-0.01, 0.01, 2001))       # pauses at the reversal for some ten samples
+    # pauses at the reversal for some ten samples
+    turn = np.abs(np.linspace(-0.01, 0.01, 2001))
     both = np.concatenate((turn, turn))
     path = Path.of(both, 5e-5, np.array([0, len(turn)]), rest=[50, 5])
     assert np.any(path.step[1001:1011] > 0.0)
-    assert not np.any(path.step[len(turn) + 1001:len(turn) + 1009])
-    np.testing.assert_allclose(path.length[:len(turn)].sum(), path.length[len(turn):].sum(), rtol=1e-9)
+    assert not np.any(path.step[len(turn) + 1001 : len(turn) + 1009])
+    np.testing.assert_allclose(
+        path.length[: len(turn)].sum(), path.length[len(turn) :].sum(), rtol=1e-9
+    )
 
 
 def test_a_path_without_samples():
@@ -85,4 +93,6 @@ def test_a_path_without_samples():
 
 def test_motion_within_the_noise_is_that_of_the_play_operator():
     position = 3.5e-5 * np.sin(np.linspace(0.0, 20.0, 2000))
-    np.testing.assert_array_equal(Path.of(position, 3e-5, rest=12).step, Path.of(position, 3e-5).step)
+    np.testing.assert_array_equal(
+        Path.of(position, 3e-5, rest=12).step, Path.of(position, 3e-5).step
+    )

@@ -1,4 +1,6 @@
-"""Ripple of synthetic strokes with a velocity loop of its own: claims, kinds, intervals, and what is refused."""
+"""Ripple of synthetic strokes with a velocity loop of its own: claims, kinds,
+intervals, and what is refused.
+"""
 
 from dataclasses import replace
 
@@ -21,10 +23,16 @@ def found(case: Strokes, seed: int = 0, known: tuple[float, ...] = MOTOR) -> Joi
 
 
 def assert_true(ripple: JointRipple, truth: tuple[tuple[float, float, float, str], ...]) -> None:
-    """Kinds and orders are those of the truth; amplitudes and phases lie in somewhat wider intervals (four standard errors)."""
-    assert sorted((wave.kind, round(wave.order)) for wave in ripple.waves) == sorted((kind, round(k)) for k, _, _, kind in truth)
+    """Kinds and orders are those of the truth; amplitudes and phases lie in somewhat wider
+    intervals (four standard errors).
+    """
+    assert sorted((wave.kind, round(wave.order)) for wave in ripple.waves) == sorted(
+        (kind, round(k)) for k, _, _, kind in truth
+    )
     for order, size, phase, kind in truth:
-        wave = next(one for one in ripple.waves if one.kind == kind and abs(one.order - order) < 1.0)
+        wave = next(
+            one for one in ripple.waves if one.kind == kind and abs(one.order - order) < 1.0
+        )
         assert wave.amplitude == pytest.approx(size, abs=2.0 * (wave.high - wave.amplitude))
         assert wave.amplitude == pytest.approx(size, rel=0.1)
         off = (wave.phase - phase + np.pi) % (2.0 * np.pi) - np.pi
@@ -63,22 +71,35 @@ def test_a_late_torque_does_not_turn_cogging_into_friction(delay: float) -> None
 
 
 def test_a_soft_velocity_loop_does_not_hide_ripple() -> None:
-    """The loop of 8 Hz yields to the ripple of the fast strokes, and the rotor takes a part of it."""
+    """The loop of 8 Hz yields to the ripple of the fast strokes, and the
+    rotor takes a part of it.
+    """
     truth = ((150.0, 0.4, 0.5, "friction"),)
     assert_true(found(replace(QUICK, waves=truth, bandwidth=8.0, noise=0.1), known=(150.0,)), truth)
 
 
-@pytest.mark.parametrize(("order", "said"), [(1.0, "confounded"), (4.0, "confounded"), (900.0, "too fast"), (5e4, "aliased")])
+@pytest.mark.parametrize(
+    ("order", "said"),
+    [(1.0, "confounded"), (4.0, "confounded"), (900.0, "too fast"), (5e4, "aliased")],
+)
 def test_orders_that_the_samples_cannot_tell_are_named(order: float, said: str) -> None:
-    ripple = find_ripple("j1", replace(QUICK, waves=((4.0, 1.0, 0.0, "cogging"),), speeds=(0.2, 0.3, 0.5)).passages(0), (order,),
-                         "N·m", search=False)
+    ripple = find_ripple(
+        "j1",
+        replace(QUICK, waves=((4.0, 1.0, 0.0, "cogging"),), speeds=(0.2, 0.3, 0.5)).passages(0),
+        (order,),
+        "N·m",
+        search=False,
+    )
     assert ripple.waves == ()
     assert said in ripple.findings[0].text
 
 
 def test_strokes_shorter_than_two_waves_and_strokes_of_one_direction_are_named() -> None:
     passages = replace(QUICK, waves=TRUE, width=0.1, longest=99.0).passages(0)
-    assert "too long for the strokes" in find_ripple("j1", passages, (20.0,), "N·m", search=False).findings[0].text
+    assert (
+        "too long for the strokes"
+        in find_ripple("j1", passages, (20.0,), "N·m", search=False).findings[0].text
+    )
     forward = [one for one in replace(QUICK, waves=TRUE).passages(0) if one.direction > 0]
     assert "one direction" in find_ripple("j1", forward, (100.0,), "N·m").findings[0].text
 
@@ -89,9 +110,18 @@ def test_a_frequency_at_one_speed_is_not_called_an_order() -> None:
 
 
 def test_orders_of_the_arm_file() -> None:
-    assert known_orders(JointTable(gear_ratio=50.0, ripple_orders=(50.0, 160.0))) == (50.0, 160.0, 100.0, 150.0, 200.0, 300.0)
+    assert known_orders(JointTable(gear_ratio=50.0, ripple_orders=(50.0, 160.0))) == (
+        50.0,
+        160.0,
+        100.0,
+        150.0,
+        200.0,
+        300.0,
+    )
     assert known_orders(JointTable()) == ()
-    assert known_orders(JointTable(gear_ratio=50.0, ripple_orders=(160.0,)), several=True) == (160.0,)
+    assert known_orders(JointTable(gear_ratio=50.0, ripple_orders=(160.0,)), several=True) == (
+        160.0,
+    )
 
 
 def test_thresholds_rise_with_the_tests_and_with_few_passages() -> None:

@@ -1,4 +1,6 @@
-"""Ripple in `identify`: claimed in recorded runs, taken out of the samples, kept in the file, compensated."""
+"""Ripple in `identify`: claimed in recorded runs, taken out of the samples, kept
+in the file, compensated.
+"""
 
 import json
 from dataclasses import replace
@@ -23,7 +25,9 @@ from tests.schemas import judge
 
 GOLDEN = DATA / "golden" / "runs" / "constant-speed"
 COGGING = Wave(40.0, "cogging", "found", 0.5, 0.01, 0.48, 0.52, 0.3, 0.2, 0.4, "N·m", "identified")
-FRICTION = Wave(100.0, "friction", "known", 0.2, 0.01, 0.18, 0.22, -1.0, -1.1, -0.9, "N·m", "identified")
+FRICTION = Wave(
+    100.0, "friction", "known", 0.2, 0.01, 0.18, 0.22, -1.0, -1.1, -0.9, "N·m", "identified"
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +36,19 @@ def golden() -> Calibration:
 
 
 def with_waves(calibration: Calibration, *waves: Wave) -> Calibration:
-    return replace(calibration, fit={**calibration.fit, "ripple": "auto"},
-                   joints={name: replace(joint, ripple=waves) for name, joint in calibration.joints.items()})
+    return replace(
+        calibration,
+        fit={**calibration.fit, "ripple": "auto"},
+        joints={name: replace(joint, ripple=waves) for name, joint in calibration.joints.items()},
+    )
 
 
 def test_the_ripple_of_the_golden_arm_is_claimed_on_request(golden: Calibration) -> None:
-    """Its truth is 3 % of dry friction, 2 to 3 N·m, with 100 waves a turn; without the option nothing is taken out."""
+    """Its truth is 3 % of dry friction, 2 to 3 N·m, with 100 waves a turn; without the
+    option nothing is taken out.
+    """
     found = identify([load_run(GOLDEN)], Options(ripple="auto"))
-    wave, = found.calibration.joints["hinge"].ripple
+    (wave,) = found.calibration.joints["hinge"].ripple
     assert (wave.order, wave.kind, wave.origin) == (100.0, "friction", "known")
     assert 0.03 * 2.0 < wave.amplitude < 0.03 * 3.5
     assert any(finding.kind == "ripple" and finding.note for finding in found.findings)
@@ -54,7 +63,10 @@ def test_what_is_taken_out_no_longer_widens_the_intervals() -> None:
     dq = np.gradient(run.signals["q"][:, 0], run.t)
     wave = 0.4 * np.sin(45.0 * run.signals["q"][:, 0] + 0.7) * np.sign(dq) * (np.abs(dq) > 1e-3)
     rippled = replace(run, signals={**run.signals, "tau": run.signals["tau"] + wave[:, None]})
-    left, taken = (identify([rippled], Options(ripple=option)).calibration.joints["hinge"] for option in ("none", "auto"))
+    left, taken = (
+        identify([rippled], Options(ripple=option)).calibration.joints["hinge"]
+        for option in ("none", "auto")
+    )
     found = next(one for one in taken.ripple if abs(one.order - 45.0) < 0.5)
     assert (found.kind, found.origin) == ("friction", "found")
     assert found.amplitude == pytest.approx(0.4, rel=0.1)
@@ -66,14 +78,26 @@ def test_what_is_taken_out_no_longer_widens_the_intervals() -> None:
 
 
 def test_ripple_of_general_motion_is_found() -> None:
-    """The truth of the pendulum rubs 8 % more and less over a fifth of a motor turn... 2 pi 100 / 20 waves a radian."""
+    """The truth of the pendulum rubs 8 % more and less over a fifth of a motor turn... 2
+    pi 100 / 20 waves a radian.
+    """
     log = filtered([swing(ripple=0.08, noise=0.1)], [pendulum()])
     ripple = find_ripple("swing", of_motion(log, "swing"), (), "N·m")
-    wave, = ripple.waves
+    (wave,) = ripple.waves
     assert (wave.kind, wave.origin) == ("friction", "found")
     assert wave.order == pytest.approx(2.0 * np.pi * 100.0 / 20.0, rel=0.005)
-    assert wave.amplitude == pytest.approx(0.08 * (TRUTH["coulomb"] + TRUTH["viscous"] * 0.4), rel=0.25)
-    assert find_ripple("swing", of_motion(filtered([swing(ripple=0.0)], [pendulum()]), "swing"), (100.0,), "N·m").waves == ()
+    assert wave.amplitude == pytest.approx(
+        0.08 * (TRUTH["coulomb"] + TRUTH["viscous"] * 0.4), rel=0.25
+    )
+    assert (
+        find_ripple(
+            "swing",
+            of_motion(filtered([swing(ripple=0.0)], [pendulum()]), "swing"),
+            (100.0,),
+            "N·m",
+        ).waves
+        == ()
+    )
 
 
 def test_the_file_keeps_the_waves(golden: Calibration, tmp_path: Path) -> None:
@@ -82,7 +106,9 @@ def test_the_file_keeps_the_waves(golden: Calibration, tmp_path: Path) -> None:
     made.save(tmp_path / "calibration.toml")
     assert Calibration.load(tmp_path).joints["hinge"].ripple == (COGGING, FRICTION)
     text = (tmp_path / "calibration.toml").read_text(encoding="utf-8")
-    (tmp_path / "calibration.toml").write_text(text.replace('"cogging"', '"wobbling"'), encoding="utf-8")
+    (tmp_path / "calibration.toml").write_text(
+        text.replace('"cogging"', '"wobbling"'), encoding="utf-8"
+    )
     with pytest.raises(InputError, match="kind"):
         Calibration.load(tmp_path)
 
@@ -92,9 +118,12 @@ def test_friction_and_feed_forward_compensate_the_waves(golden: Calibration) -> 
     q, dq = np.linspace(-1.0, 1.0, 41)[:, None], np.where(np.arange(41) % 3, 0.3, -0.2)[:, None]
     expected = 0.5 * np.sin(40.0 * q + 0.3) + 0.2 * np.sin(100.0 * q - 1.0) * np.sign(dq)
     np.testing.assert_allclose(made.friction(q, dq) - golden.friction(q, dq), expected, atol=1e-12)
-    np.testing.assert_allclose(Feedforward(made.mechanism, made)(q, dq), made.friction(q, dq), atol=1e-9)
+    np.testing.assert_allclose(
+        Feedforward(made.mechanism, made)(q, dq), made.friction(q, dq), atol=1e-9
+    )
     at_rest = made.friction([0.3], [0.0])
-    np.testing.assert_allclose(at_rest, 0.5 * np.sin(40.0 * 0.3 + 0.3), atol=1e-12)         # cogging acts at rest, too
+    # cogging acts at rest, too
+    np.testing.assert_allclose(at_rest, 0.5 * np.sin(40.0 * 0.3 + 0.3), atol=1e-12)
 
 
 def test_exports_state_the_waves_or_their_loss(golden: Calibration) -> None:
@@ -113,10 +142,15 @@ def test_exports_state_the_waves_or_their_loss(golden: Calibration) -> None:
 
 def test_a_changed_amplitude_is_a_change(golden: Calibration) -> None:
     """A wave of one calibration counts only if the other fit sought ripple."""
-    before, stronger = with_waves(golden, COGGING), with_waves(golden, replace(COGGING, amplitude=0.8, low=0.78, high=0.82))
+    before, stronger = (
+        with_waves(golden, COGGING),
+        with_waves(golden, replace(COGGING, amplitude=0.8, low=0.78, high=0.82)),
+    )
     for after, changed in ((stronger, True), (with_waves(golden), True), (before, False)):
         comparison = compare(before, after)
-        assert {change.name: change.changed for change in comparison.parameters}["cogging, 40 a turn"] == changed
+        assert {change.name: change.changed for change in comparison.parameters}[
+            "cogging, 40 a turn"
+        ] == changed
         assert comparison.changed == changed
     unsought = compare(before, golden)
     assert not unsought.changed

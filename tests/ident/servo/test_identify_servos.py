@@ -1,4 +1,6 @@
-"""Friction from set-points and positions of a servo, against logs that SciPy integrates, and against a real servo's."""
+"""Friction from set-points and positions of a servo, against logs that SciPy integrates,
+and against a real servo's.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -43,17 +45,28 @@ def _runs(folder: Path) -> list[Run]:
 def fitted(tmp_path_factory) -> tuple[Calibration, Path]:
     """Two gains, two motions, half of them with a drop without power."""
     folder = tmp_path_factory.mktemp("servo")
-    identify_servos(_runs(folder), "coulomb-viscous", "torque").calibration.save(folder / "calibration.toml")
+    identify_servos(_runs(folder), "coulomb-viscous", "torque").calibration.save(
+        folder / "calibration.toml"
+    )
     return Calibration.load(folder), folder
 
 
 class TestOnePendulum:
     def test_intervals_hold_the_truth(self, fitted):
         found = fitted[0].joints["hinge"]
-        entries = {**found.parameters, **found.servo.parameters, **{key: found.gravity[key] for key in ("inertia", "offset")}}
+        entries = {
+            **found.parameters,
+            **found.servo.parameters,
+            **{key: found.gravity[key] for key in ("inertia", "offset")},
+        }
         for name, truth in TRUTH.items():
             assert entries[name].low <= truth <= entries[name].high, (name, entries[name])
-        for name, most in (("torque_per_gain", 0.02), ("back_emf", 0.03), ("coulomb_coefficient", 0.1), ("inertia", 0.05)):
+        for name, most in (
+            ("torque_per_gain", 0.02),
+            ("back_emf", 0.03),
+            ("coulomb_coefficient", 0.1),
+            ("inertia", 0.05),
+        ):
             assert entries[name].value == pytest.approx(TRUTH[name], rel=most), name
 
     def test_it_moves_like_the_pendulum_at_another_gain(self, fitted):
@@ -71,14 +84,22 @@ class TestOnePendulum:
         entry = fitted[0].joints["hinge"].parameters["coulomb_coefficient"]
         assert entry.verdict == "weak"
         assert "another mass" in entry.note
-        runs = [_run(tmp_path, 200.0, kind, 0, mass) for kind in (0, 1) for mass in (MASS, 1.5 * MASS)]
-        both = identify_servos(runs, "coulomb-viscous", "torque").calibration.joints["hinge"].parameters["coulomb_coefficient"]
+        runs = [
+            _run(tmp_path, 200.0, kind, 0, mass) for kind in (0, 1) for mass in (MASS, 1.5 * MASS)
+        ]
+        both = (
+            identify_servos(runs, "coulomb-viscous", "torque")
+            .calibration.joints["hinge"]
+            .parameters["coulomb_coefficient"]
+        )
         assert both.verdict == "identified"
         assert both.low <= TRUTH["coulomb_coefficient"] <= both.high
         assert not both.note
 
     def test_without_a_drop_the_viscous_friction_contains_the_motor(self, tmp_path):
-        found = identify_servos([_run(tmp_path, gain, 0) for gain in (100.0, 200.0)], "coulomb-viscous", "torque")
+        found = identify_servos(
+            [_run(tmp_path, gain, 0) for gain in (100.0, 200.0)], "coulomb-viscous", "torque"
+        )
         joint = found.calibration.joints["hinge"]
         assert set(joint.servo.parameters) == {"torque_per_gain", "servo_delay"}
         viscous = joint.parameters["viscous"]
@@ -87,7 +108,9 @@ class TestOnePendulum:
 
     def test_candidates_compete_on_left_out_motion(self, tmp_path):
         servo = replace(SERVO, seconds=2.4)
-        found = identify_servos([servo.run(tmp_path, gain, True) for gain in (100.0, 200.0)]).calibration.joints["hinge"]
+        found = identify_servos(
+            [servo.run(tmp_path, gain, True) for gain in (100.0, 200.0)]
+        ).calibration.joints["hinge"]
         assert found.load == "torque"
         assert found.servo.held_out < 0.02
 
@@ -97,19 +120,30 @@ class TestRefusals:
         """A joint without mass: its motion tells friction per torque of the servo only."""
         runs = [_run(tmp_path, 100.0, 0)]
         path = tmp_path / "pendulum.urdf"
-        path.write_text(path.read_text().replace(f'<mass value="{MASS}"/>', '<mass value="1e-9"/>').replace("1e-6", "1e-12"))
+        path.write_text(
+            path.read_text()
+            .replace(f'<mass value="{MASS}"/>', '<mass value="1e-9"/>')
+            .replace("1e-6", "1e-12")
+        )
         bare = [replace(run, arm=replace(run.arm, tool=Tool())) for run in runs]
         with pytest.raises(FitError, match="torque per gain"):
             identify_servos(bare, "coulomb-viscous", "none")
 
     def test_an_axis_without_weight_needs_two_masses(self, tmp_path):
-        """A turntable: its rotor makes up for any inertia, so that one mass alone gives torque no unit."""
+        """A turntable: its rotor makes up for any inertia, so that one mass
+        alone gives torque no unit.
+        """
         light, heavy = (_turntable(tmp_path, mass) for mass in (MASS, 2.0 * MASS))
         with pytest.raises(FitError, match="further known mass"):
             identify_servos([light], "coulomb-viscous", "none")
-        joint = identify_servos([light, heavy], "coulomb-viscous", "none").calibration.joints["hinge"]
-        for entry, truth in ((joint.servo.parameters["torque_per_gain"], TRUTH["torque_per_gain"]),
-                             (joint.parameters["coulomb"], TRUTH["coulomb"]), (joint.gravity["inertia"], TRUTH["inertia"])):
+        joint = identify_servos([light, heavy], "coulomb-viscous", "none").calibration.joints[
+            "hinge"
+        ]
+        for entry, truth in (
+            (joint.servo.parameters["torque_per_gain"], TRUTH["torque_per_gain"]),
+            (joint.parameters["coulomb"], TRUTH["coulomb"]),
+            (joint.gravity["inertia"], TRUTH["inertia"]),
+        ):
             assert entry.low <= truth <= entry.high
 
     def test_runs_of_torques_are_refused_and_the_reverse(self, tmp_path):
@@ -126,7 +160,9 @@ class TestRefusals:
 
     def test_a_servo_that_is_never_on_does_not_move_the_joint(self, tmp_path):
         run = _run(tmp_path, 100.0, 0)
-        off = replace(run, signals={**run.signals, "q_cmd": np.full_like(run.signals["q_cmd"], np.nan)})
+        off = replace(
+            run, signals={**run.signals, "q_cmd": np.full_like(run.signals["q_cmd"], np.nan)}
+        )
         assert not servo_commands(off).gains.any()
         with pytest.raises(FitError, match="hardly moves"):
             identify_servos([off])
@@ -154,10 +190,14 @@ def _without_servo(folder: Path) -> Calibration:
     return replace(found, joints={"hinge": replace(found.joints["hinge"], servo=None)})
 
 
-@pytest.mark.skipif(not (LOGS / "xl330").is_dir(), reason="the measured XL330 logs are no part of the project and "
-                                                                  "missing beside it")
+@pytest.mark.skipif(
+    not (LOGS / "xl330").is_dir(),
+    reason="the measured XL330 logs are no part of the project and missing beside it",
+)
 def test_a_real_servo_moves_as_simulated_at_a_gain_that_was_left_out(tmp_path):
-    """Fitted at the gains 100 and 200, simulated at 400 by MuJoCo. The best published parameters are 69 mrad off in the mean."""
+    """Fitted at the gains 100 and 200, simulated at 400 by MuJoCo. The best published parameters
+    are 69 mrad off in the mean.
+    """
     runs = xl330_runs(tmp_path)
     found = identify_servos([*runs[100], *runs[200]], "coulomb-viscous", "torque").calibration
     assert len(runs[400]) == 4

@@ -1,4 +1,6 @@
-"""Friction of batches in JAX, torch and the array API's strict library against NumPy, and its derivatives."""
+"""Friction of batches in JAX, torch and the array API's strict library against
+NumPy, and its derivatives.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +26,7 @@ from tests.ident.calibration.test_feedforward import calibration, everything, jo
 from tests.ident.simulators.test_mujoco_friction import one, swing, wave
 
 NAMES = load_mechanism("lab6").names
-SEEDS = range(15)           # all laws with all loads
+SEEDS = range(15)  # all laws with all loads
 LIBRARIES = "array_api_strict", "jax.numpy", "torch"
 
 
@@ -53,7 +55,9 @@ def made(seed: int) -> tuple[Calibrated, np.ndarray, JointLoads]:
     return found, dq, joint_loads(found.mechanism, q, dq, ddq)
 
 
-def of_library(xp: ModuleType, loads: JointLoads, needs: tuple[str, ...], dtype: Any) -> dict[str, Any]:
+def of_library(
+    xp: ModuleType, loads: JointLoads, needs: tuple[str, ...], dtype: Any
+) -> dict[str, Any]:
     return {kind: xp.asarray(getattr(loads, kind), dtype=dtype) for kind in needs}
 
 
@@ -62,7 +66,9 @@ def test_friction_is_that_of_the_calibration(seed: int) -> None:
     found = calibration(everything(NAMES, seed))
     q, dq, ddq = motion(seed, len(NAMES))
     loads = joint_loads(found.mechanism, q, dq, ddq)
-    np.testing.assert_allclose(BatchedFriction(found)(dq, loads), found.friction(q, dq, ddq), rtol=1e-14)
+    np.testing.assert_allclose(
+        BatchedFriction(found)(dq, loads), found.friction(q, dq, ddq), rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -74,8 +80,13 @@ def test_all_libraries_agree_with_numpy(seed: int, xp: ModuleType) -> None:
         got = friction(xp.asarray(dq, dtype=dtype), of_library(xp, loads, friction.needs, dtype))
         assert got.dtype == dtype
         assert np.abs(np.asarray(got) - expected).max() < error * np.abs(expected).max()
-        for ours, theirs in zip(friction.limits(xp.asarray(dq, dtype=dtype), of_library(xp, loads, friction.needs, dtype)),
-                                friction.limits(dq, loads), strict=True):
+        for ours, theirs in zip(
+            friction.limits(
+                xp.asarray(dq, dtype=dtype), of_library(xp, loads, friction.needs, dtype)
+            ),
+            friction.limits(dq, loads),
+            strict=True,
+        ):
             assert ours.dtype == dtype
             assert np.abs(np.asarray(ours) - theirs).max() <= error * np.abs(expected).max()
 
@@ -86,7 +97,9 @@ def test_directions_ripple_and_temperature_in_all_libraries(xp: ModuleType) -> N
     assert friction.needs == ("torque", "bending", "axial", "tau")
     at = np.array([20.0, 30.0, np.nan, 35.0, 40.0, 10.0])
     expected = friction(dq, loads, q, at)
-    np.testing.assert_allclose(expected, found.friction_under(loads, found.mechanism, q, dq, at), rtol=1e-13)
+    np.testing.assert_allclose(
+        expected, found.friction_under(loads, found.mechanism, q, dq, at), rtol=1e-13
+    )
     own = of_library(xp, loads, friction.needs, xp.float64)
     got = friction(xp.asarray(dq), own, xp.asarray(q), at)
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-12, atol=1e-12)
@@ -96,20 +109,48 @@ def test_directions_ripple_and_temperature_in_all_libraries(xp: ModuleType) -> N
 
 
 def with_everything() -> tuple[Calibrated, np.ndarray, np.ndarray, JointLoads]:
-    """An arm with load components, both kinds of differences between directions, ripple, offsets and temperature laws."""
+    """An arm with load components, both kinds of differences between directions, ripple,
+    offsets and temperature laws.
+    """
     slope, floor = (Parameter(value, None, None, None, "", "identified") for value in (-0.01, 0.3))
-    warm = JointTemperature(25.0, "linear", "exponential", {
-        "coulomb_temperature_slope": slope, "viscous_temperature_decay": replace(floor, value=12.0),
-        "viscous_temperature_floor": floor}, (20.0, 40.0), 0.0, 0.0)
+    warm = JointTemperature(
+        25.0,
+        "linear",
+        "exponential",
+        {
+            "coulomb_temperature_slope": slope,
+            "viscous_temperature_decay": replace(floor, value=12.0),
+            "viscous_temperature_floor": floor,
+        },
+        (20.0, 40.0),
+        0.0,
+        0.0,
+    )
     parts = joint("stribeck", "none", 1)
-    coefficients = {f"{name}_coefficient_{part}": floor for name in ("coulomb", "static") for part in ("bending", "axial")}
+    coefficients = {
+        f"{name}_coefficient_{part}": floor
+        for name in ("coulomb", "static")
+        for part in ("bending", "axial")
+    }
     joints = {
         "j1": replace(parts, load="components", parameters={**parts.parameters, **coefficients}),
-        "j2": replace(joint("stribeck", "torque", 2), directional="driving", gravity={"driving_difference": floor}),
-        "j3": replace(joint("power", "none", 3), ripple=(wave(COGGING, 12.0, 0.2, 0.3), wave(FRICTION, 30.0, 0.1, 0.0))),
+        "j2": replace(
+            joint("stribeck", "torque", 2),
+            directional="driving",
+            gravity={"driving_difference": floor},
+        ),
+        "j3": replace(
+            joint("power", "none", 3),
+            ripple=(wave(COGGING, 12.0, 0.2, 0.3), wave(FRICTION, 30.0, 0.1, 0.0)),
+        ),
         "j4": replace(joint("stribeck-loaded-viscous", "torque", 4), temperature=warm),
-        "j5": replace(joint("saturating", "none", 5), directional="viscous", gravity={"viscous_difference": slope}),
-        "j6": replace(joint("coulomb-viscous", "none", 6), temperature=warm, offset=0.4)}
+        "j5": replace(
+            joint("saturating", "none", 5),
+            directional="viscous",
+            gravity={"viscous_difference": slope},
+        ),
+        "j6": replace(joint("coulomb-viscous", "none", 6), temperature=warm, offset=0.4),
+    }
     found = calibration(joints)
     q, dq, ddq = motion(0, len(NAMES))
     return found, q, dq, joint_loads(found.mechanism, q, dq, ddq)
@@ -117,7 +158,9 @@ def with_everything() -> tuple[Calibrated, np.ndarray, np.ndarray, JointLoads]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_derivatives_are_those_of_the_law(seed: int, jax: ModuleType) -> None:
-    """By JAX and torch, inside compiled and mapped functions, against central differences in NumPy."""
+    """By JAX and torch, inside compiled and mapped functions, against
+    central differences in NumPy.
+    """
     found, dq, loads = made(seed)
     friction, dq = BatchedFriction(found), dq[1:]
     known = {kind: getattr(loads, kind)[1:] for kind in friction.needs}
@@ -143,8 +186,16 @@ def test_derivatives_by_parameters(name: str, jax: ModuleType) -> None:
 
 
 def test_loads_follow_from_reactions(xp: ModuleType) -> None:
-    found = calibration({name: joint("stribeck", kind, k) for k, (name, kind) in enumerate(
-        zip(NAMES, ("torque", "bending", "radial", "axial", "normal", "normal"), strict=True))})
+    found = calibration(
+        {
+            name: joint("stribeck", kind, k)
+            for k, (name, kind) in enumerate(
+                zip(
+                    NAMES, ("torque", "bending", "radial", "axial", "normal", "normal"), strict=True
+                )
+            )
+        }
+    )
     q, dq, ddq = motion(3, len(NAMES))
     loads, friction = joint_loads(found.mechanism, q, dq, ddq), BatchedFriction(found)
     data = mujoco.MjData(model := mujoco.MjModel.from_xml_path("data/arms/lab6/lab6.urdf"))
@@ -176,17 +227,23 @@ def test_limits_are_those_of_attach(law: str) -> None:
         with attach(model, data, found) as friction:
             data.qvel[0] = speed
             friction.update()
-            assert limit.frictionloss[0] == pytest.approx(model.dof_frictionloss[0], rel=1e-12, abs=1e-12)
+            assert limit.frictionloss[0] == pytest.approx(
+                model.dof_frictionloss[0], rel=1e-12, abs=1e-12
+            )
             assert limit.damping[0] == pytest.approx(model.dof_damping[0], rel=1e-12)
         felt = np.sign(speed) * limit.frictionloss + limit.damping * speed
         assert felt == pytest.approx(found.joints["swing"].torque([speed]), rel=1e-12)
 
 
 def test_at_rest_the_limit_is_static_friction_in_the_direction_of_motion() -> None:
-    found = one(directional="viscous", gravity={"viscous_difference": Parameter(0.1, None, None, None, "", "identified")})
+    found = one(
+        directional="viscous",
+        gravity={"viscous_difference": Parameter(0.1, None, None, None, "", "identified")},
+    )
     limits = BatchedFriction(found).limits
     assert limits(np.zeros(1)).frictionloss == pytest.approx(1.5)
-    assert limits(np.zeros(1)).damping == pytest.approx(0.3)        # 0.4 forward would be more than backward
+    # 0.4 forward would be more than backward
+    assert limits(np.zeros(1)).damping == pytest.approx(0.3)
     assert limits(np.zeros((3, 1)), way=-np.ones((3, 1))).frictionloss.shape == (3, 1)
 
 
@@ -201,7 +258,9 @@ def test_an_offset_and_cogging_are_no_friction() -> None:
 
 def test_missing_loads_positions_and_columns_are_named() -> None:
     friction = BatchedFriction(calibration({"j2": joint("stribeck", "torque", 0)}))
-    with pytest.raises(InputError, match="loads has bending, but friction of the joints depends on torque"):
+    with pytest.raises(
+        InputError, match="loads has bending, but friction of the joints depends on torque"
+    ):
         friction(np.zeros(1), {"bending": np.zeros(1)})
     with pytest.raises(InputError, match=r"dq has shape \(2,\); its last axis needs 1 values"):
         friction(np.zeros(2), {"torque": np.zeros(1)})
@@ -211,11 +270,19 @@ def test_missing_loads_positions_and_columns_are_named() -> None:
         friction(np.zeros(1), [1.0])
 
 
-@pytest.mark.parametrize("wrong", [{"loads": {"torque": np.zeros((2, 1))}}, {"temperature": [20.0, 25.0]},
-                                   {"way": np.ones((2, 1))}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"loads": {"torque": np.zeros((2, 1))}},
+        {"temperature": [20.0, 25.0]},
+        {"way": np.ones((2, 1))},
+    ],
+)
 def test_states_of_different_numbers_are_named(wrong: dict) -> None:
     friction = BatchedFriction(calibration({"j2": joint("stribeck", "torque", 0)}))
-    with pytest.raises(InputError, match=r"dq has shape \(3, 1\).* has shape \(2,.*all need the shape of dq"):
+    with pytest.raises(
+        InputError, match=r"dq has shape \(3, 1\).* has shape \(2,.*all need the shape of dq"
+    ):
         friction.limits(np.zeros((3, 1)), **({"loads": {"torque": np.zeros((3, 1))}} | wrong))
 
 
@@ -226,11 +293,17 @@ def test_shared_motors_are_refused() -> None:
         BatchedFriction(shared)
 
 
-def test_a_law_that_computes_with_numpy_is_named(xp: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stubborn(w: Any, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0, load: Any = None) -> Any:
+def test_a_law_that_computes_with_numpy_is_named(
+    xp: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stubborn(
+        w: Any, coulomb: float, viscous: float, coulomb_coefficient: float = 0.0, load: Any = None
+    ) -> Any:
         return coulomb * np.sign(np.asarray(w)) + viscous * np.asarray(w)
 
-    monkeypatch.setitem(LAWS, "stubborn", replace(COULOMB_VISCOUS, name="stubborn", function=stubborn))
+    monkeypatch.setitem(
+        LAWS, "stubborn", replace(COULOMB_VISCOUS, name="stubborn", function=stubborn)
+    )
     own = replace(joint("coulomb-viscous", "none", 0), law="stubborn")
     friction = BatchedFriction(calibration({"j1": own}))
     with pytest.raises(InputError, match="the law stubborn computes with numpy"):

@@ -54,25 +54,58 @@ def swing(dt: float, prefix: str = "") -> tuple[mujoco.MjModel, mujoco.MjData]:
 def one(law: str = "stribeck", **changes: object) -> Calibrated:
     """A calibration of a joint called swing."""
     values = {"coulomb": 1.0, "static": 1.5, "stribeck_velocity": 0.1, "viscous": 0.4}
-    own = joint(law, "none", 0, **{name: value for name, value in values.items() if name in LAWS[law].parameters(False)})
-    return replace(calibration({"swing": replace(own, **changes)}), joints={"swing": replace(own, **changes)})
+    own = joint(
+        law,
+        "none",
+        0,
+        **{name: value for name, value in values.items() if name in LAWS[law].parameters(False)},
+    )
+    return replace(
+        calibration({"swing": replace(own, **changes)}), joints={"swing": replace(own, **changes)}
+    )
 
 
 def wave(kind: str, order: float, amplitude: float, phase: float) -> Wave:
-    return Wave(order, kind, "known", amplitude, 0.0, amplitude, amplitude, phase, phase, phase, "N·m", "identified")
+    return Wave(
+        order,
+        kind,
+        "known",
+        amplitude,
+        0.0,
+        amplitude,
+        amplitude,
+        phase,
+        phase,
+        phase,
+        "N·m",
+        "identified",
+    )
 
 
-def pulled(model: mujoco.MjModel, data: mujoco.MjData, friction: MujocoFriction, torque: float, seconds: float) -> None:
+def pulled(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    friction: MujocoFriction,
+    torque: float,
+    seconds: float,
+) -> None:
     """Pull with a constant torque against gravity's opposite."""
     for _ in range(round(seconds / model.opt.timestep)):
-        data.xfrc_applied[-1, 4] = torque               # about the world's y axis, which is the joint's
+        # about the world's y axis, which is the joint's
+        data.xfrc_applied[-1, 4] = torque
         friction.step()
 
 
-def prescribed(model: mujoco.MjModel, data: mujoco.MjData, friction: MujocoFriction, speed: float, drives: np.ndarray,
-               ) -> np.ndarray:
+def prescribed(
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    friction: MujocoFriction,
+    speed: float,
+    drives: np.ndarray,
+) -> np.ndarray:
     """Friction of joints at a given motion, for which drives supply gravity and friction."""
-    for _ in range(20):                                 # friction follows the loads of the step before
+    # friction follows the loads of the step before
+    for _ in range(20):
         data.qpos[:], data.qvel[:] = STATE, speed
         mujoco.mj_forward(model, data)
         drive = data.qfrc_bias + drives
@@ -84,15 +117,32 @@ def prescribed(model: mujoco.MjModel, data: mujoco.MjData, friction: MujocoFrict
 
 
 @pytest.mark.parametrize("dt", [0.001, 0.005])
-@pytest.mark.parametrize(("law", "load"), [("coulomb-viscous", "none"), ("stribeck", "torque"), ("power", "bending"),
-                                           ("stribeck", "normal"), ("loaded-viscous", "torque"), ("quadratic", "none")])
+@pytest.mark.parametrize(
+    ("law", "load"),
+    [
+        ("coulomb-viscous", "none"),
+        ("stribeck", "torque"),
+        ("power", "bending"),
+        ("stribeck", "normal"),
+        ("loaded-viscous", "torque"),
+        ("quadratic", "none"),
+    ],
+)
 def test_sliding_friction_is_that_of_the_law(law: str, load: str, dt: float) -> None:
-    made = arm(law, load, **{name: 0.05 * (k + 1) for k, name in enumerate(LAWS[law].with_load)} if load != "none" else {})
+    made = arm(
+        law,
+        load,
+        **{name: 0.05 * (k + 1) for k, name in enumerate(LAWS[law].with_load)}
+        if load != "none"
+        else {},
+    )
     model, data = simulated(made, dt)
     with attach(model, data, made) as friction:
         for speed in (0.03, 0.3, 0.9, -0.3):
             expected = made.friction(STATE[None], np.full((1, 6), speed))[0]
-            np.testing.assert_allclose(prescribed(model, data, friction, speed, expected), expected, rtol=1e-3)
+            np.testing.assert_allclose(
+                prescribed(model, data, friction, speed, expected), expected, rtol=1e-3
+            )
 
 
 @pytest.mark.parametrize("dt", [0.001, 0.002, 0.005])
@@ -104,7 +154,7 @@ def test_a_joint_at_rest_stays_there(dt: float) -> None:
     start = data.qpos[0]
     pulled(model, data, friction, 0.9 * 1.5, 59.0)
     assert abs(data.qpos[0] - start) < 1e-6
-    pulled(model, data, friction, -0.9 * 1.5, 1.0)          # a sudden change of sign is held, too
+    pulled(model, data, friction, -0.9 * 1.5, 1.0)  # a sudden change of sign is held, too
     assert abs(data.qpos[0] - start) < 0.3 * dt
 
 
@@ -116,7 +166,9 @@ def test_a_joint_breaks_loose_above_its_static_friction() -> None:
 
 
 def reference(q: float, friction: Callable[[float], float], seconds: float) -> np.ndarray:
-    """Pendulum with dry friction by SciPy: it swings until it stops at a place where static friction holds gravity."""
+    """Pendulum with dry friction by SciPy: it swings until it stops at a place where
+    static friction holds gravity.
+    """
     out, t = np.zeros((0, 2)), 0.0
     while t < seconds:
         way = -np.sign(q)
@@ -129,8 +181,10 @@ def reference(q: float, friction: Callable[[float], float], seconds: float) -> n
         def stops(now: float, y: np.ndarray, way: float = way, begun: float = t) -> float:
             return float(way * y[1]) if now > begun + 1e-3 else 1.0
 
-        stops.terminal = True           # type: ignore[attr-defined]
-        found = solve_ivp(motion, (t, seconds), [q, 0.0], events=stops, rtol=1e-9, atol=1e-10, max_step=1e-3)
+        stops.terminal = True  # type: ignore[attr-defined]
+        found = solve_ivp(
+            motion, (t, seconds), [q, 0.0], events=stops, rtol=1e-9, atol=1e-10, max_step=1e-3
+        )
         out = np.vstack((out, np.column_stack((found.t, found.y[0]))))
         t, q = float(found.t[-1]), float(found.y[0, -1])
     return out
@@ -138,7 +192,10 @@ def reference(q: float, friction: Callable[[float], float], seconds: float) -> n
 
 def test_a_pendulum_swings_as_integrated_by_scipy() -> None:
     """Errors shrink in proportion to the step."""
-    true, errors = reference(1.2, lambda w: 1.0 + 0.5 * np.exp(-((w / 0.1) ** 2)) + 0.4 * w, 6.0), []
+    true, errors = (
+        reference(1.2, lambda w: 1.0 + 0.5 * np.exp(-((w / 0.1) ** 2)) + 0.4 * w, 6.0),
+        [],
+    )
     for dt in (0.004, 0.001):
         model, data = swing(dt)
         data.qpos[0] = 1.2
@@ -161,8 +218,16 @@ def test_bristles_follow_a_slow_force_as_integrated_by_scipy(dt: float) -> None:
     def known(value: float, unit: str) -> Parameter:
         return Parameter(value, None, None, None, unit, "identified")
 
-    memory = JointMemory("lugre", {"bristle_stiffness": known(stiffness, "N·m/rad"),
-                                   "bristle_damping": known(damping, "N·m·s/rad")}, 1e-3, 0.0, 0.0)
+    memory = JointMemory(
+        "lugre",
+        {
+            "bristle_stiffness": known(stiffness, "N·m/rad"),
+            "bristle_damping": known(damping, "N·m·s/rad"),
+        },
+        1e-3,
+        0.0,
+        0.0,
+    )
     made = one("coulomb-viscous", memory=memory)
     level, viscous = (made.joints["swing"].values[name] for name in ("coulomb", "viscous"))
 
@@ -170,9 +235,21 @@ def test_bristles_follow_a_slow_force_as_integrated_by_scipy(dt: float) -> None:
         q, w, z = y
         rate = w - abs(w) * stiffness * z / level
         rubs = stiffness * z + damping * rate + viscous * w
-        return [w, (0.9 * level * np.sin(2.0 * t) - MASS * 9.81 * ARM * np.sin(q) - rubs) / INERTIA, rate]
+        return [
+            w,
+            (0.9 * level * np.sin(2.0 * t) - MASS * 9.81 * ARM * np.sin(q) - rubs) / INERTIA,
+            rate,
+        ]
 
-    true = solve_ivp(motion, (0.0, 4.0), [0.0, 0.0, 0.0], method="LSODA", rtol=1e-8, atol=1e-10, dense_output=True)
+    true = solve_ivp(
+        motion,
+        (0.0, 4.0),
+        [0.0, 0.0, 0.0],
+        method="LSODA",
+        rtol=1e-8,
+        atol=1e-10,
+        dense_output=True,
+    )
     model, data = swing(dt)
     friction, found = attach(model, data, made), []
     for k in range(round(4.0 / dt)):
@@ -184,8 +261,13 @@ def test_bristles_follow_a_slow_force_as_integrated_by_scipy(dt: float) -> None:
 
 
 def test_a_payload_of_the_model_presses_on_the_joints() -> None:
-    """The loads are those of the simulation, with everything that the arm carries or touches there."""
-    made, found = arm("coulomb-viscous", "torque", coulomb=1.0, viscous=0.5, coulomb_coefficient=0.1), {}
+    """The loads are those of the simulation, with everything that the arm
+    carries or touches there.
+    """
+    made, found = (
+        arm("coulomb-viscous", "torque", coulomb=1.0, viscous=0.5, coulomb_coefficient=0.1),
+        {},
+    )
     for mass in (0.0, 3.0):
         model, data = simulated(made, 0.002)
         model.body_mass[-1] += mass
@@ -208,13 +290,25 @@ def test_offset_cogging_ripple_and_temperature_are_felt() -> None:
         q.append((before, friction.torque[0]))
     place, torque = np.array(q).T
     own = made.joints["swing"]
-    expected = -own.values["coulomb"] - 0.5 * own.values["viscous"] + 0.15 + own.ripple_torque(place, np.full(len(place), -0.5))
+    expected = (
+        -own.values["coulomb"]
+        - 0.5 * own.values["viscous"]
+        + 0.15
+        + own.ripple_torque(place, np.full(len(place), -0.5))
+    )
     np.testing.assert_allclose(torque[20:], expected[20:], rtol=5e-3)
 
 
 def test_the_model_gets_its_own_friction_back() -> None:
     model, data = swing(0.002, "left/")
-    fields = "dof_frictionloss", "dof_damping", "dof_solimp", "dof_solref", "jnt_stiffness", "qpos_spring"
+    fields = (
+        "dof_frictionloss",
+        "dof_damping",
+        "dof_solimp",
+        "dof_solref",
+        "jnt_stiffness",
+        "qpos_spring",
+    )
     before = [getattr(model, name).copy() for name in fields]
     with attach(model, data, one(), prefix="left/") as friction:
         friction.step(10)
@@ -225,7 +319,9 @@ def test_the_model_gets_its_own_friction_back() -> None:
 
 @pytest.mark.parametrize("spring", ["", 'stiffness="3" springref="20"'])
 def test_torques_of_other_programs_stay_what_they_are(spring: str) -> None:
-    """Programs set `qfrc_applied` as a whole before each step; a spring of the joint keeps its torque."""
+    """Programs set `qfrc_applied` as a whole before each step; a spring of
+    the joint keeps its torque.
+    """
     text = PENDULUM.format(dt=0.002, prefix="").replace('axis="0 1 0"', f'axis="0 1 0" {spring}')
     made, speeds = one("coulomb-viscous", offset=0.4), []
     for attached in (True, False):
@@ -234,12 +330,14 @@ def test_torques_of_other_programs_stay_what_they_are(spring: str) -> None:
         model.opt.gravity[:] = 0.0
         friction = attach(model, data, made) if attached else None
         if not attached:
-            model.dof_frictionloss[0], model.dof_damping[0] = (made.joints["swing"].values[key] for key in ("coulomb", "viscous"))
+            model.dof_frictionloss[0], model.dof_damping[0] = (
+                made.joints["swing"].values[key] for key in ("coulomb", "viscous")
+            )
         for _ in range(200):
             data.qfrc_applied[:] = 5.0 - (0.0 if attached else 0.4)
             if friction is not None:
                 friction.update()
-                friction.update()               # twice is as good as once
+                friction.update()  # twice is as good as once
             mujoco.mj_step(model, data)
         speeds.append(data.qvel[0])
     assert speeds[0] == pytest.approx(speeds[1], rel=1e-6)
@@ -256,9 +354,15 @@ def test_a_simulation_that_begins_again_forgets() -> None:
 
 
 def test_friction_of_an_exported_file_does_not_count_twice() -> None:
-    bristle = ('<actuator><dcmotor name="swing_friction" joint="swing" input="none" motorconst="0 0" resistance="1" '
-               'lugre="4000 50 1 1.5 0.1"/><motor name="drive" joint="swing" gear="3"/></actuator></mujoco>')
-    model = mujoco.MjModel.from_xml_string(PENDULUM.format(dt=0.002, prefix="").replace("</mujoco>", bristle))
+    bristle = (
+        '<actuator><dcmotor name="swing_friction" joint="swing" input="none" motorconst="0 0" '
+        'resistance="1" '
+        'lugre="4000 50 1 1.5 0.1"/><motor name="drive" joint="swing" '
+        'gear="3"/></actuator></mujoco>'
+    )
+    model = mujoco.MjModel.from_xml_string(
+        PENDULUM.format(dt=0.002, prefix="").replace("</mujoco>", bristle)
+    )
     data = mujoco.MjData(model)
     with attach(model, data, one()) as friction:
         pulled(model, data, friction, 1.1 * 1.5, 1.0)
@@ -275,7 +379,11 @@ def test_what_cannot_be_attached_is_named() -> None:
     distance = Parameter(0.01, None, None, None, "rad", "identified")
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     with pytest.raises(InputError, match=r"implicit integrator.*RK4"):
-        attach(model, data, one(memory=JointMemory("relaxing", {"presliding_distance": distance}, 0.01, 0.0, 0.0)))
+        attach(
+            model,
+            data,
+            one(memory=JointMemory("relaxing", {"presliding_distance": distance}, 0.01, 0.0, 0.0)),
+        )
     model, data = swing(0.002)
     model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_FRICTIONLOSS)
     with pytest.raises(InputError, match="which disables frictionloss; friction needs it"):
@@ -285,7 +393,11 @@ def test_what_cannot_be_attached_is_named() -> None:
     with pytest.raises(InputError, match="the spring of joint swing is a polynomial"):
         attach(model, data, one())
     unpressed: JointCalibration = joint("coulomb-viscous", "normal", 0, bearing=False)
-    with pytest.raises(InputError, match="swing: its friction grows with the normal load, but the calibration states no bearing"):
+    with pytest.raises(
+        InputError,
+        match="swing: its friction grows with the normal load, but the calibration states no "
+        "bearing",
+    ):
         attach(*swing(0.002), replace(one(), joints={"swing": unpressed}))
 
 
@@ -302,7 +414,7 @@ def test_after_the_end_nothing_is_set_anymore() -> None:
     model, data = swing(0.002)
     with attach(model, data, one()) as friction:
         friction.step()
-    model.dof_damping[0] = 5.0              # by the user, afterwards
+    model.dof_damping[0] = 5.0  # by the user, afterwards
     with pytest.raises(InputError, match="detached"):
         friction.step()
     friction.detach()

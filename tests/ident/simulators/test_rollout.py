@@ -1,4 +1,6 @@
-"""Simulated motion against logs of a pendulum that SciPy integrates, with known gains, delay and friction."""
+"""Simulated motion against logs of a pendulum that SciPy integrates, with known
+gains, delay and friction.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -10,7 +12,11 @@ import pytest
 from rich.console import Console
 from scipy.integrate import solve_ivp
 
-from stribeck.experiments.cli.screen.rollout_text import rollout_lines, rollout_numbers, rollout_table
+from stribeck.experiments.cli.screen.rollout_text import (
+    rollout_lines,
+    rollout_numbers,
+    rollout_table,
+)
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.run import Run, load_run
@@ -31,25 +37,44 @@ def calibration() -> Calibration:
     made = Calibration.load(GOLDEN)
     joint = made.joints["hinge"]
     numbers = {"coulomb": COULOMB, "viscous": VISCOUS}
-    parameters = {name: replace(joint.parameters[name], value=value, std_error=0.0, low=value, high=value)
-                  for name, value in numbers.items()}
-    return replace(made, joints={"hinge": replace(joint, law="coulomb-viscous", load="none", parameters=parameters, gravity={})})
+    parameters = {
+        name: replace(joint.parameters[name], value=value, std_error=0.0, low=value, high=value)
+        for name, value in numbers.items()
+    }
+    return replace(
+        made,
+        joints={
+            "hinge": replace(
+                joint, law="coulomb-viscous", load="none", parameters=parameters, gravity={}
+            )
+        },
+    )
 
 
 @cache
 def log(reference: float = 0.0) -> Run:
-    """A pendulum that follows sines with a PD controller, integrated by SciPy; friction is smooth below 1 mrad/s."""
+    """A pendulum that follows sines with a PD controller, integrated by SciPy; friction
+    is smooth below 1 mrad/s.
+    """
     made, recorded = calibration(), load_run(GOLDEN / "runs" / "constant-speed")
     m = made.mechanism
     length, arm = m.com[0], m.axis[0]
-    inertia = float(arm @ m.inertia[0] @ arm + m.mass[0] * np.sum(np.cross(arm, length) ** 2) + recorded.rotor_inertia()[0, 0])
+    inertia = float(
+        arm @ m.inertia[0] @ arm
+        + m.mass[0] * np.sum(np.cross(arm, length) ** 2)
+        + recorded.rotor_inertia()[0, 0]
+    )
 
     def gravity(q: float) -> float:
-        turned = length * np.cos(q) + np.cross(arm, length) * np.sin(q) + arm * (arm @ length) * (1.0 - np.cos(q))
+        turned = (
+            length * np.cos(q)
+            + np.cross(arm, length) * np.sin(q)
+            + arm * (arm @ length) * (1.0 - np.cos(q))
+        )
         return float(-arm @ np.cross(turned, m.mass[0] * m.gravity))
 
     def wanted(t):
-        begins = 1.0 - np.exp(-(np.maximum(t, 0.0) / 0.3) ** 3)
+        begins = 1.0 - np.exp(-((np.maximum(t, 0.0) / 0.3) ** 3))
         return 0.3 + begins * (0.5 * np.sin(1.3 * t) + 0.25 * np.sin(3.1 * t))
 
     def rate(t):
@@ -64,11 +89,20 @@ def log(reference: float = 0.0) -> Run:
         return [w, (drive(t, q, w) - rubs - gravity(q)) / inertia]
 
     t = np.arange(round(6.0 * RATE)) / RATE
-    found = solve_ivp(moves, (0.0, t[-1]), [wanted(0.0), 0.0], "LSODA", t, rtol=1e-8, atol=1e-10, max_step=0.005).y
+    found = solve_ivp(
+        moves, (0.0, t[-1]), [wanted(0.0), 0.0], "LSODA", t, rtol=1e-8, atol=1e-10, max_step=0.005
+    ).y
     q, w = found[:, :, None]
     tau = np.array([drive(*one) for one in zip(t, q[:, 0], w[:, 0], strict=True)])[:, None]
-    return replace(recorded, path=Path("log"), sha256="", t=t, segment=np.zeros(len(t), dtype=int), events=(),
-                   signals={"q": q, "tau": tau, "q_cmd": wanted(t)[:, None]})
+    return replace(
+        recorded,
+        path=Path("log"),
+        sha256="",
+        t=t,
+        segment=np.zeros(len(t), dtype=int),
+        events=(),
+        signals={"q": q, "tau": tau, "q_cmd": wanted(t)[:, None]},
+    )
 
 
 class TestReferences:
@@ -85,7 +119,8 @@ class TestReferences:
         gains = found.gains["hinge"]
         assert gains.position == pytest.approx(KP, rel=0.02)
         assert gains.velocity == pytest.approx(KD, rel=0.02)
-        assert gains.reference == pytest.approx(-LATE * KP, rel=0.05)           # r(t - late) = r - late dr
+        # r(t - late) = r - late dr
+        assert gains.reference == pytest.approx(-LATE * KP, rel=0.05)
         assert gains.explained > 0.98
         assert found.simulated[CALIBRATED].error[0] < 1e-3
 
@@ -95,7 +130,9 @@ class TestReferences:
         made = calibration()
         joint = made.joints["hinge"]
         offset = replace(joint.parameters["coulomb"], value=4.0, std_error=0.0, low=4.0, high=4.0)
-        found = rollout(run, replace(made, joints={"hinge": replace(joint, gravity={"offset": offset})}))
+        found = rollout(
+            run, replace(made, joints={"hinge": replace(joint, gravity={"offset": offset})})
+        )
         assert found.gains["hinge"].constant == pytest.approx(4.0, abs=0.05)
         assert found.simulated[CALIBRATED].error[0] < 1e-3
 
@@ -103,15 +140,22 @@ class TestReferences:
         made = calibration()
         joint = made.joints["hinge"]
         more = replace(joint.parameters["coulomb"], value=1.3 * COULOMB)
-        wrong = replace(made, joints={"hinge": replace(joint, parameters=joint.parameters | {"coulomb": more})})
-        right, other = (rollout(log(), one, {"default": (KP, KD, 0.0)}).simulated[CALIBRATED].error[0] for one in (made, wrong))
+        wrong = replace(
+            made, joints={"hinge": replace(joint, parameters=joint.parameters | {"coulomb": more})}
+        )
+        right, other = (
+            rollout(log(), one, {"default": (KP, KD, 0.0)}).simulated[CALIBRATED].error[0]
+            for one in (made, wrong)
+        )
         assert other > 5.0 * right
 
 
 class TestVelocities:
     @staticmethod
     def run() -> Run:
-        """A PD controller with the velocity of the reference is a velocity loop with an integral."""
+        """A PD controller with the velocity of the reference is a
+        velocity loop with an integral.
+        """
         made = log(KD)
         late = np.interp(made.t - LATE, made.t, made.signals["q_cmd"][:, 0])
         signals = {name: values for name, values in made.signals.items() if name != "q_cmd"}
@@ -121,7 +165,9 @@ class TestVelocities:
         found = rollout(self.run(), calibration())
         assert found.by == "velocities"
         gains = found.gains["hinge"]
-        assert (gains.position, gains.velocity, gains.reference) == pytest.approx((KP, KD, KD), rel=0.03)
+        assert (gains.position, gains.velocity, gains.reference) == pytest.approx(
+            (KP, KD, KD), rel=0.03
+        )
         assert found.simulated[CALIBRATED].error[0] < 2e-3
         assert found.simulated[WITHOUT].error[0] > 10.0 * found.simulated[CALIBRATED].error[0]
         assert "velocity set-points" in rollout_lines({"one": found})[0]
@@ -134,7 +180,10 @@ class TestVelocities:
 
 class TestTorques:
     def test_without_references_torques_drive_it(self):
-        run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
+        run = replace(
+            log(),
+            signals={name: values for name, values in log().signals.items() if name != "q_cmd"},
+        )
         found = rollout(run, calibration(), horizon=0.2)
         assert found.by == "torques"
         assert "no position references" in found.reason
@@ -144,21 +193,36 @@ class TestTorques:
     def test_a_joint_without_references_is_named(self):
         told = log().signals["q_cmd"].copy()
         told[3] = np.nan
-        found = rollout(replace(log(), signals={**log().signals, "q_cmd": told}), calibration(), horizon=0.2)
+        found = rollout(
+            replace(log(), signals={**log().signals, "q_cmd": told}), calibration(), horizon=0.2
+        )
         assert found.by == "torques"
         assert "(q_cmd) of hinge" in found.reason
 
     def test_errors_grow_with_the_horizon(self):
-        run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
-        short, long = (rollout(run, calibration(), horizon=horizon).simulated[WITHOUT].error[0] for horizon in (0.05, 0.2))
-        assert long > 8.0 * short               # with the square
+        run = replace(
+            log(),
+            signals={name: values for name, values in log().signals.items() if name != "q_cmd"},
+        )
+        short, long = (
+            rollout(run, calibration(), horizon=horizon).simulated[WITHOUT].error[0]
+            for horizon in (0.05, 0.2)
+        )
+        assert long > 8.0 * short  # with the square
 
     def test_a_stiff_drive_shows_no_gains(self):
-        """The recorded run: a velocity loop of high gain, whose position error drowns in the encoder's steps."""
+        """The recorded run: a velocity loop of high gain, whose position error
+        drowns in the encoder's steps.
+        """
         run = load_run(GOLDEN / "runs" / "constant-speed")
         rows = run.t < 20.0
-        short = replace(run, sha256="a part of it", t=run.t[rows], segment=run.segment[rows],
-                        signals={name: one[rows] for name, one in run.signals.items()})
+        short = replace(
+            run,
+            sha256="a part of it",
+            t=run.t[rows],
+            segment=run.segment[rows],
+            signals={name: one[rows] for name, one in run.signals.items()},
+        )
         found = rollout(short, Calibration.load(GOLDEN))
         assert found.by == "torques"
         assert "R²" in found.reason
@@ -167,7 +231,11 @@ class TestTorques:
 
 def test_the_friction_of_the_models_file_competes(monkeypatch):
     """As if the URDF stated friction that is half the pendulum's."""
-    stated = {0: JointFriction("coulomb-viscous", "none", {"coulomb": 0.5 * COULOMB, "viscous": 0.5 * VISCOUS})}
+    stated = {
+        0: JointFriction(
+            "coulomb-viscous", "none", {"coulomb": 0.5 * COULOMB, "viscous": 0.5 * VISCOUS}
+        )
+    }
     recorded = module.as_recorded
     monkeypatch.setattr(module, "as_recorded", lambda *of: replace(recorded(*of), friction=stated))
     found = rollout(log(), calibration(), {"hinge": (KP, KD, 0.0)}).simulated
@@ -181,20 +249,33 @@ class TestRefusals:
             rollout(load_run(GOLDEN / "runs" / "constant-speed"), Calibration.load(GOLDEN))
 
     def test_gains_need_references(self):
-        run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
+        run = replace(
+            log(),
+            signals={name: values for name, values in log().signals.items() if name != "q_cmd"},
+        )
         with pytest.raises(InputError, match="no position references"):
             rollout(run, calibration(), {"hinge": (KP, KD)})
 
-    @pytest.mark.parametrize(("gains", "words"), [
-        ({"hing": (1.0, 1.0)}, "hinge"), ({"hinge": (1.0,)}, "two or three"), ({"hinge": (1.0, -1.0)}, "not negative"),
-        ({"hinge": (1.0, np.nan)}, "two or three"), ({}, "have no gains")])
+    @pytest.mark.parametrize(
+        ("gains", "words"),
+        [
+            ({"hing": (1.0, 1.0)}, "hinge"),
+            ({"hinge": (1.0,)}, "two or three"),
+            ({"hinge": (1.0, -1.0)}, "not negative"),
+            ({"hinge": (1.0, np.nan)}, "two or three"),
+            ({}, "have no gains"),
+        ],
+    )
     def test_wrong_gains_are_named(self, gains, words):
         with pytest.raises(InputError, match=words):
             rollout(log(), calibration(), gains)
 
     @pytest.mark.parametrize("horizon", [0.0, -1.0, np.nan, np.inf, 1e-3])
     def test_a_horizon_is_a_time(self, horizon):
-        run = replace(log(), signals={name: values for name, values in log().signals.items() if name != "q_cmd"})
+        run = replace(
+            log(),
+            signals={name: values for name, values in log().signals.items() if name != "q_cmd"},
+        )
         with pytest.raises(InputError, match="horizon"):
             rollout(run, calibration(), horizon=horizon)
 
@@ -205,10 +286,24 @@ class TestRefusals:
 
 @pytest.mark.parametrize("gains", [{"hinge": (KP, KD, 0.0)}, None])
 def test_json_and_table_tell_the_same(gains):
-    run = log() if gains else replace(log(), signals={name: log().signals[name] for name in ("q", "tau")})
+    run = (
+        log()
+        if gains
+        else replace(log(), signals={name: log().signals[name] for name in ("q", "tau")})
+    )
     found = {name: rollout(run, calibration(), gains) for name in ("a/calibration", "b")}
     told = rollout_numbers(found)
-    judge("validate", {"run": "r", "tolerance": 0.1, "passed": True, "calibrations": [], "rollout": told, "files": []})
+    judge(
+        "validate",
+        {
+            "run": "r",
+            "tolerance": 0.1,
+            "passed": True,
+            "calibrations": [],
+            "rollout": told,
+            "files": [],
+        },
+    )
     assert list(told["simulated"]) == [WITHOUT, "a/calibration", "b"]
     console = Console(width=100, record=True, file=StringIO())
     console.print(rollout_table(found))

@@ -11,12 +11,19 @@ DT = 0.002
 
 
 def state(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Mass matrices from light to heavy coupling, velocities from rest to fast, limits from none to more than is needed."""
+    """Mass matrices from light to heavy coupling, velocities from rest to fast, limits from
+    none to more than is needed.
+    """
     rng = np.random.default_rng(seed)
     n = rng.integers(1, 8)
     root = rng.normal(size=(n, n))
     mass = root @ root.T + rng.choice([0.01, 0.1, 1.0]) * np.eye(n)
-    return mass, rng.normal(size=n) * rng.choice([0.0, 0.01, 1.0]), 5.0 * rng.normal(size=n), rng.choice([0.0, 0.3, 3.0, 30.0], n)
+    return (
+        mass,
+        rng.normal(size=n) * rng.choice([0.0, 0.01, 1.0]),
+        5.0 * rng.normal(size=n),
+        rng.choice([0.0, 0.3, 3.0, 30.0], n),
+    )
 
 
 @pytest.mark.parametrize("seed", range(400))
@@ -32,19 +39,33 @@ def test_joints_stop_within_the_limit_or_slide_against_it(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_it_is_the_least_energy_within_the_limits(seed: int) -> None:
-    """The friction minimises the kinetic energy after the step, which SciPy finds as bounded least squares."""
+    """The friction minimises the kinetic energy after the step, which SciPy finds
+    as bounded least squares.
+    """
     mass, dq, torque, limit = state(seed)
     root = np.linalg.cholesky(np.linalg.inv(mass))
-    limit = limit + 0.1                             # SciPy needs room between the bounds
-    found = lsq_linear(DT * root.T, root.T @ (mass @ dq + DT * torque), (-limit, limit), method="bvls", tol=1e-14, max_iter=500)
+    limit = limit + 0.1  # SciPy needs room between the bounds
+    found = lsq_linear(
+        DT * root.T,
+        root.T @ (mass @ dq + DT * torque),
+        (-limit, limit),
+        method="bvls",
+        tol=1e-14,
+        max_iter=500,
+    )
     ours = stopping_torque(mass, dq, torque, limit, DT)
-    energy = [0.5 * after @ mass @ after for after in (dq + DT * np.linalg.solve(mass, torque - f) for f in (ours, found.x))]
+    energy = [
+        0.5 * after @ mass @ after
+        for after in (dq + DT * np.linalg.solve(mass, torque - f) for f in (ours, found.x))
+    ]
     assert energy[0] <= energy[1] + 1e-12 * (1.0 + energy[1])
 
 
 def test_without_friction_nothing_is_subtracted() -> None:
     mass, dq, torque, _ = state(3)
-    np.testing.assert_array_equal(stopping_torque(mass, dq, torque, np.zeros(len(dq)), DT), np.zeros(len(dq)))
+    np.testing.assert_array_equal(
+        stopping_torque(mass, dq, torque, np.zeros(len(dq)), DT), np.zeros(len(dq))
+    )
 
 
 def test_wrong_shapes_steps_limits_and_masses_are_named() -> None:
@@ -76,4 +97,6 @@ def test_a_joint_without_limit_is_locked(seed: int) -> None:
     after = dq + DT * np.linalg.solve(mass, torque - friction)
     assert abs(after[0]) < 1e-8 * (1.0 + np.abs(dq).max() + np.abs(after).max())
     limit[0] = 1e6
-    np.testing.assert_allclose(friction, stopping_torque(mass, dq, torque, limit, DT), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        friction, stopping_torque(mass, dq, torque, limit, DT), rtol=1e-6, atol=1e-9
+    )

@@ -9,21 +9,30 @@ from stribeck.ident.temperature.joint_temperature import JointTemperature
 
 SPEEDS = np.geomspace(0.02, 1.5, 12)
 COULOMB = {"none": lambda t: np.ones_like(t), "linear": lambda t: 1.0 - 0.004 * (t - 30.0)}
-VISCOUS = {"none": lambda t: np.ones_like(t), "linear": lambda t: 1.0 - 0.02 * (t - 30.0),
-           "exponential": lambda t: 0.3 + 0.7 * np.exp(-(t - 30.0) / 20.0),
-           "quadratic": lambda t: 1.0 - 0.02 * (t - 30.0) + 4e-4 * (t - 30.0) ** 2}
+VISCOUS = {
+    "none": lambda t: np.ones_like(t),
+    "linear": lambda t: 1.0 - 0.02 * (t - 30.0),
+    "exponential": lambda t: 0.3 + 0.7 * np.exp(-(t - 30.0) / 20.0),
+    "quadratic": lambda t: 1.0 - 0.02 * (t - 30.0) + 4e-4 * (t - 30.0) ** 2,
+}
 
 
 def friction(w: np.ndarray, t: np.ndarray, coulomb: str, viscous: str) -> np.ndarray:
-    return np.asarray(stribeck(w, 6.0, 8.0, 0.05, 0.0) * COULOMB[coulomb](t) + 11.0 * w * VISCOUS[viscous](t))
+    return np.asarray(
+        stribeck(w, 6.0, 8.0, 0.05, 0.0) * COULOMB[coulomb](t) + 11.0 * w * VISCOUS[viscous](t)
+    )
 
 
-def warm_up(coulomb: str, viscous: str, seed: int, n: int = 120) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def warm_up(
+    coulomb: str, viscous: str, seed: int, n: int = 120
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Velocity, torque and temperature of round trips while a gear warms up from 20 to 40 °C."""
     rng = np.random.default_rng(seed)
     w = rng.permutation(np.tile(SPEEDS, n // len(SPEEDS)))
     t = 20.0 + 20.0 * (1.0 - np.exp(-np.arange(n) / 40.0)) / (1.0 - np.exp(-n / 40.0))
-    torque = friction(w, t, coulomb, viscous) * (1.0 + 0.005 * rng.standard_normal(n)) + 0.02 * rng.standard_normal(n)
+    torque = friction(w, t, coulomb, viscous) * (
+        1.0 + 0.005 * rng.standard_normal(n)
+    ) + 0.02 * rng.standard_normal(n)
     return w, torque, t
 
 
@@ -70,7 +79,10 @@ def test_the_law_is_chosen_from_friction_at_one_temperature() -> None:
 def test_both_directions_are_one_friction() -> None:
     w, torque, t = warm_up("none", "linear", 3)
     sign = np.tile([1.0, -1.0], len(w) // 2)
-    one, both = fit_temperature(w, torque, t, law="stribeck"), fit_temperature(sign * w, sign * torque, t, law="stribeck")
+    one, both = (
+        fit_temperature(w, torque, t, law="stribeck"),
+        fit_temperature(sign * w, sign * torque, t, law="stribeck"),
+    )
     assert both.values == pytest.approx(one.values, rel=1e-6)
     assert both.predict([-0.5], 25.0) == pytest.approx(-one.predict([0.5], 25.0))
 

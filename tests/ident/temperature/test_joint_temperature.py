@@ -1,4 +1,6 @@
-"""Temperature in a calibration: file, friction at temperatures, joints at one temperature, and the stage of `identify`."""
+"""Temperature in a calibration: file, friction at temperatures, joints at one temperature,
+and the stage of `identify`.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +23,21 @@ from stribeck.ident.temperature.joint_temperature import JointTemperature
 from tests.places import ROOT
 
 GOLDEN = ROOT / "data" / "golden"
-SLOPES = {"coulomb_temperature_slope": Parameter(-0.004, 2e-4, -0.0044, -0.0036, "1/K", "identified"),
-          "viscous_temperature_decay": Parameter(20.0, 1.0, 18.0, 22.0, "K", "identified"),
-          "viscous_temperature_floor": Parameter(0.3, 0.02, 0.26, 0.34, "1", "identified")}
-WARM = JointTemperature(30.0, "linear", "exponential", SLOPES, (20.0, 40.0), 0.02, 0.4, ((10.0, 0.1), (30.0, 0.0), (50.0, 0.08)))
+SLOPES = {
+    "coulomb_temperature_slope": Parameter(-0.004, 2e-4, -0.0044, -0.0036, "1/K", "identified"),
+    "viscous_temperature_decay": Parameter(20.0, 1.0, 18.0, 22.0, "K", "identified"),
+    "viscous_temperature_floor": Parameter(0.3, 0.02, 0.26, 0.34, "1", "identified"),
+}
+WARM = JointTemperature(
+    30.0,
+    "linear",
+    "exponential",
+    SLOPES,
+    (20.0, 40.0),
+    0.02,
+    0.4,
+    ((10.0, 0.1), (30.0, 0.0), (50.0, 0.08)),
+)
 
 
 def golden(temperature: JointTemperature | None = WARM) -> Calibration:
@@ -38,16 +51,27 @@ def test_a_file_keeps_temperature(tmp_path: Path) -> None:
     (tmp_path / golden().model.file).write_bytes((GOLDEN / golden().model.file).read_bytes())
     back = Calibration.load(path)
     assert back.joints["hinge"].temperature == WARM
-    assert back.friction([0.3], [0.1], temperature=45.0) == pytest.approx(golden().friction([0.3], [0.1], temperature=45.0))
+    assert back.friction([0.3], [0.1], temperature=45.0) == pytest.approx(
+        golden().friction([0.3], [0.1], temperature=45.0)
+    )
 
 
-@pytest.mark.parametrize(("old", "new", "said"), [
-    ('viscous = "exponential"', 'viscous = "cubic"', "hinge.temperature.viscous: .*cubic"),
-    ('coulomb = "linear"', 'coulomb = "none"', "coulomb_temperature_slope"),
-    ('coulomb = "linear"', 'coulomb = "quadratic"', "coulomb_temperature_curvature has no value"),
-    ("[[10.0, 0.1]", "[[90.0, 0.1]", "must be in ascending order"),
-])
-def test_impossible_temperature_tables_are_refused(old: str, new: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('viscous = "exponential"', 'viscous = "cubic"', "hinge.temperature.viscous: .*cubic"),
+        ('coulomb = "linear"', 'coulomb = "none"', "coulomb_temperature_slope"),
+        (
+            'coulomb = "linear"',
+            'coulomb = "quadratic"',
+            "coulomb_temperature_curvature has no value",
+        ),
+        ("[[10.0, 0.1]", "[[90.0, 0.1]", "must be in ascending order"),
+    ],
+)
+def test_impossible_temperature_tables_are_refused(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
     path = tmp_path / "calibration.toml"
     golden().save(path)
     text = path.read_text(encoding="utf-8")
@@ -65,7 +89,9 @@ def test_friction_takes_temperature_of_all_joints_or_each() -> None:
         assert calibration.friction(q, dq, temperature=reference) == pytest.approx(plain)
     warm = calibration.friction(q, dq, temperature=40.0)
     assert np.all(np.abs(warm) < np.abs(plain))
-    assert calibration.friction(q, dq, temperature=[[30.0], [40.0], [50.0]])[1] == pytest.approx(warm[1])
+    assert calibration.friction(q, dq, temperature=[[30.0], [40.0], [50.0]])[1] == pytest.approx(
+        warm[1]
+    )
     assert calibration.friction(q[0], dq[0], temperature=40.0) == pytest.approx(warm[0])
     assert np.array_equal(golden(None).friction(q, dq, temperature=40.0), plain)
     with pytest.raises(InputError, match=r"temperature has shape \(2,\)"):
@@ -78,7 +104,9 @@ def test_a_calibration_at_a_temperature_has_its_friction_and_a_wider_band() -> N
     load = np.full(len(w), 2.0)
     assert warm.torque(w, load) == pytest.approx(joint.torque(w, load, 45.0))
     assert warm.temperature is None
-    assert np.all(warm.band(w, load) > calibration.at_temperature(31.0).joints["hinge"].band(w, load))
+    assert np.all(
+        warm.band(w, load) > calibration.at_temperature(31.0).joints["hinge"].band(w, load)
+    )
     assert np.all(joint.band(w, load, 60.0) > joint.band(w, load, 45.0))
     assert calibration.at_temperature(np.nan).joints["hinge"] is joint
 
@@ -88,21 +116,38 @@ def test_exports_and_comparison_tell_temperature() -> None:
     assert table["reference"] == 30.0
     assert table["parameters"]["viscous_temperature_decay"]["value"] == 20.0
     assert "viscous_temperature_decay" in to_csv(golden()).text
-    warmer = replace(WARM, parameters={**SLOPES, "viscous_temperature_decay": replace(
-        SLOPES["viscous_temperature_decay"], value=40.0, low=38.0, high=42.0)})
+    warmer = replace(
+        WARM,
+        parameters={
+            **SLOPES,
+            "viscous_temperature_decay": replace(
+                SLOPES["viscous_temperature_decay"], value=40.0, low=38.0, high=42.0
+            ),
+        },
+    )
     found = compare(golden(), golden(warmer))
-    assert [one.name for one in found.parameters if one.joint == "temperature of hinge"] == list(SLOPES)
+    assert [one.name for one in found.parameters if one.joint == "temperature of hinge"] == list(
+        SLOPES
+    )
     assert any("no temperature" in note for note in compare(golden(), golden(None)).notes)
 
 
-def stage(temperature: np.ndarray | None, option: str = "auto", hot: bool = True) -> tuple[ReducedRuns, JointCalibration, object]:
-    """Stage `fit_temperatures` for the golden run with other temperatures, at which its friction changes."""
+def stage(
+    temperature: np.ndarray | None, option: str = "auto", hot: bool = True
+) -> tuple[ReducedRuns, JointCalibration, object]:
+    """Stage `fit_temperatures` for the golden run with other temperatures, at
+    which its friction changes.
+    """
     chosen = choose_runs([load_run(GOLDEN / "runs" / "constant-speed")])
     reduced = reduce_runs(chosen, options_for(chosen, Options(temperature=option)))
     reduced, inertia = identify_inertia.identify_inertia(chosen, reduced)
     points = reduced.points
     if temperature is not None:
-        t = np.interp(points["t"], np.linspace(points["t"].min(), points["t"].max(), len(temperature)), temperature)
+        t = np.interp(
+            points["t"],
+            np.linspace(points["t"].min(), points["t"].max(), len(temperature)),
+            temperature,
+        )
         points["temperature"] = t
         if hot:
             points["odd"] *= 1.0 - 0.01 * (t - 30.0)
@@ -134,13 +179,18 @@ def test_where_friction_does_not_change_nothing_is_claimed_and_the_reason_is_tol
 
 def test_the_option_changes_nothing_where_temperature_has_no_effect() -> None:
     run = load_run(GOLDEN / "runs" / "constant-speed")
-    auto, none = (identify([run], Options(temperature=name)).calibration.joints["hinge"] for name in ("auto", "none"))
+    auto, none = (
+        identify([run], Options(temperature=name)).calibration.joints["hinge"]
+        for name in ("auto", "none")
+    )
     assert auto.values == none.values
     assert auto.temperature is None
 
 
 def test_several_days_are_pooled_by_their_temperature() -> None:
-    """Runs of ascending days, each at a temperature of its own: temperature is told from the time within each run."""
+    """Runs of ascending days, each at a temperature of its own: temperature is told from
+    the time within each run.
+    """
     chosen = choose_runs([load_run(GOLDEN / "runs" / "constant-speed")])
     reduced = reduce_runs(chosen, options_for(chosen, Options()))
     day = np.arange(len(reduced.points)) % 3
@@ -152,7 +202,9 @@ def test_several_days_are_pooled_by_their_temperature() -> None:
     found = fit_temperatures(chosen, reduced, fitted, inertia)
     joint = found.joints["hinge"]
     at_reference = 1.0 - 0.01 * (joint.reference - 30.0)
-    assert joint.factors(joint.reference - 10.0)[0] == pytest.approx(1.0 + 0.1 / at_reference, rel=0.03)
+    assert joint.factors(joint.reference - 10.0)[0] == pytest.approx(
+        1.0 + 0.1 / at_reference, rel=0.03
+    )
     again = found.applied(fitted).joints["hinge"].fit
     assert again.held_out_rmse < 0.5 * fitted.joints["hinge"].fit.held_out_rmse
 

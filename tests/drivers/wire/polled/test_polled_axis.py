@@ -73,17 +73,35 @@ def until_at_rest(axis):
         cycle(axis)
 
 
-GOALS = {"none": lambda axis: None, "on": PlainAxis.enable, "held": PlainAxis.quick_stop, "off": PlainAxis.disable}
+GOALS = {
+    "none": lambda axis: None,
+    "on": PlainAxis.enable,
+    "held": PlainAxis.quick_stop,
+    "off": PlainAxis.disable,
+}
 
 
-@pytest.mark.parametrize(("goal", "condition", "moving", "resting", "power"), [
-    ("none", "off", [], [], "off"), ("none", "unknown", [], [], "off"), ("none", "powered", [], [], "on"),
-    ("on", "unknown", [VELOCITY], [VELOCITY], "off"), ("on", "fault", [VELOCITY], [VELOCITY], "fault"),
-    ("held", "powered", [VELOCITY], [VELOCITY, RELEASE], "on"), ("held", "unknown", [VELOCITY], [VELOCITY, RELEASE], "on"),
-    ("off", "powered", [VELOCITY, OFF], [VELOCITY, OFF], "on"), ("off", "unknown", [VELOCITY, OFF], [VELOCITY, OFF], "on"),
-    ("held", "off", [RELEASE], [RELEASE], "on"), ("off", "off", [RELEASE], [RELEASE], "on"),
-    ("held", "fault", [], [RELEASE], "fault"), ("off", "fault", [], [RELEASE], "fault")])
-def test_the_frames_sent_before_and_after_the_joint_rests(axis, goal, condition, moving, resting, power):
+@pytest.mark.parametrize(
+    ("goal", "condition", "moving", "resting", "power"),
+    [
+        ("none", "off", [], [], "off"),
+        ("none", "unknown", [], [], "off"),
+        ("none", "powered", [], [], "on"),
+        ("on", "unknown", [VELOCITY], [VELOCITY], "off"),
+        ("on", "fault", [VELOCITY], [VELOCITY], "fault"),
+        ("held", "powered", [VELOCITY], [VELOCITY, RELEASE], "on"),
+        ("held", "unknown", [VELOCITY], [VELOCITY, RELEASE], "on"),
+        ("off", "powered", [VELOCITY, OFF], [VELOCITY, OFF], "on"),
+        ("off", "unknown", [VELOCITY, OFF], [VELOCITY, OFF], "on"),
+        ("held", "off", [RELEASE], [RELEASE], "on"),
+        ("off", "off", [RELEASE], [RELEASE], "on"),
+        ("held", "fault", [], [RELEASE], "fault"),
+        ("off", "fault", [], [RELEASE], "fault"),
+    ],
+)
+def test_the_frames_sent_before_and_after_the_joint_rests(
+    axis, goal, condition, moving, resting, power
+):
     axis.condition = condition
     GOALS[goal](axis)
     assert cycle(axis) == moving
@@ -92,10 +110,18 @@ def test_the_frames_sent_before_and_after_the_joint_rests(axis, goal, condition,
     assert axis.power == power
 
 
-@pytest.mark.parametrize(("goal", "condition", "sent", "power"), [
-    ("none", "powered", [], "held"), ("held", "powered", [VELOCITY], "held"), ("held", "unknown", [VELOCITY], "on"),
-    ("off", "powered", [VELOCITY, OFF], "held"), ("held", "off", [], "off"), ("off", "off", [], "off"),
-    ("off", "fault", [], "fault")])
+@pytest.mark.parametrize(
+    ("goal", "condition", "sent", "power"),
+    [
+        ("none", "powered", [], "held"),
+        ("held", "powered", [VELOCITY], "held"),
+        ("held", "unknown", [VELOCITY], "on"),
+        ("off", "powered", [VELOCITY, OFF], "held"),
+        ("held", "off", [], "off"),
+        ("off", "off", [], "off"),
+        ("off", "fault", [], "fault"),
+    ],
+)
 def test_a_watchdog_is_not_released_twice(axis, goal, condition, sent, power):
     axis.condition, axis.released = condition, True
     GOALS[goal](axis)
@@ -119,5 +145,6 @@ def test_power_follows_the_answer_to_zero_and_counts_after_settings_are_confirme
     axis.condition = "unknown"
     assert cycle(axis) == [VELOCITY]
     axis.condition = "off"
-    assert cycle(axis) == []                            # a drive that lost power is not powered again
+    # a drive that lost power is not powered again
+    assert cycle(axis) == []
     assert axis.power == "off"

@@ -32,7 +32,7 @@ def test_a_swinging_joint_does_not_stand_still_at_its_turning_points():
 
 
 def test_a_creeping_joint_counts_as_standing_half_a_second_after_the_order_to_hold():
-    creeping = 0.01 * PERIOD * np.arange(200)           # 10 mrad/s
+    creeping = 0.01 * PERIOD * np.arange(200)  # 10 mrad/s
     assert not stands(creeping).any()
     said = stands(creeping, held=True)
     assert not said[:45].any()

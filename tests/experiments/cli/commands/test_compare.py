@@ -22,12 +22,19 @@ def serviced(tmp_path: Path) -> Path:
     text = GOLDEN.read_text(encoding="utf-8")
     (old,) = re.findall(r"^coulomb = .*$", text, flags=re.MULTILINE)
     numbers = re.sub(r"\d+\.\d+", lambda match: f"{0.8 * float(match[0]):.6g}", old)
-    text = re.sub(r"^temperature_range = .*$", "temperature_range = [40.0, 44.0]", text.replace(old, numbers), flags=re.MULTILINE)
+    text = re.sub(
+        r"^temperature_range = .*$",
+        "temperature_range = [40.0, 44.0]",
+        text.replace(old, numbers),
+        flags=re.MULTILINE,
+    )
     (tmp_path / "serviced" / "calibration.toml").write_text(text, encoding="utf-8")
     return tmp_path / "serviced"
 
 
-def test_unchanged_is_zero_and_changed_is_one(cli: Callable[..., Any], serviced: Path, tmp_path: Path) -> None:
+def test_unchanged_is_zero_and_changed_is_one(
+    cli: Callable[..., Any], serviced: Path, tmp_path: Path
+) -> None:
     shutil.copy(GOLDEN, tmp_path / "again.toml")
     same = cli("compare", GOLDEN, tmp_path / "again.toml")
     assert same.code == 0, same.err
@@ -62,10 +69,19 @@ def test_each_is_compared_with_the_first(cli: Callable[..., Any], serviced: Path
     assert not hinge["traded"]
 
 
-def test_values_without_comparison_are_not_called_unchanged(cli: Callable[..., Any], serviced: Path) -> None:
+def test_values_without_comparison_are_not_called_unchanged(
+    cli: Callable[..., Any], serviced: Path
+) -> None:
     file = serviced / "calibration.toml"
-    text = re.sub(r"^velocity_range = .*$", "velocity_range = [40.0, 50.0]", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    file.write_text(re.sub(r'^law = .*$', 'law = "stribeck"', text, flags=re.MULTILINE), encoding="utf-8")
+    text = re.sub(
+        r"^velocity_range = .*$",
+        "velocity_range = [40.0, 50.0]",
+        file.read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    file.write_text(
+        re.sub(r"^law = .*$", 'law = "stribeck"', text, flags=re.MULTILINE), encoding="utf-8"
+    )
     outcome = cli("compare", GOLDEN, serviced)
     assert "not compared: friction of hinge" in outcome.out
     assert "agree within" not in outcome.out
@@ -90,7 +106,15 @@ def test_the_page(cli: Callable[..., Any], serviced: Path, tmp_path: Path) -> No
     assert json.loads(outcome.out)["files"] == [str(target)]
     page = target.read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    for words in ("hinge", "serviced", "coulomb", "tolerance (95 %)", "40 … 44 °C", "changed", 'class="still"'):
+    for words in (
+        "hinge",
+        "serviced",
+        "coulomb",
+        "tolerance (95 %)",
+        "40 … 44 °C",
+        "changed",
+        'class="still"',
+    ):
         assert words in page
     again = cli("compare", GOLDEN, serviced, "-o", target)
     assert again.code == 2
@@ -98,9 +122,17 @@ def test_the_page(cli: Callable[..., Any], serviced: Path, tmp_path: Path) -> No
     assert target.read_text(encoding="utf-8") == page
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ([GOLDEN], "needs at least two calibrations"), ([GOLDEN, "nosuch.toml"], "nosuch.toml: no such file"),
-    ([GOLDEN, GOLDEN, "-o", "plot.txt"], "plot.txt: unknown plot format '.txt'; the file name must end in .html, .png, .svg")])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([GOLDEN], "needs at least two calibrations"),
+        ([GOLDEN, "nosuch.toml"], "nosuch.toml: no such file"),
+        (
+            [GOLDEN, GOLDEN, "-o", "plot.txt"],
+            "plot.txt: unknown plot format '.txt'; the file name must end in .html, .png, .svg",
+        ),
+    ],
+)
 def test_invalid_comparison(cli: Callable[..., Any], arguments: list[Any], words: str) -> None:
     outcome = cli("compare", *arguments)
     assert outcome.code == 2

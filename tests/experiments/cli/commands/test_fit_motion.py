@@ -1,4 +1,6 @@
-"""`stribeck fit --motion`: a slide with known friction, imported from CSV; round trips and general motion if the log has both."""
+"""`stribeck fit --motion`: a slide with known friction, imported from CSV; round trips and general
+motion if the log has both.
+"""
 
 from pathlib import Path
 
@@ -21,12 +23,20 @@ def multi_sine() -> np.ndarray:
 
 def strokes() -> np.ndarray:
     """Forward and backward strokes at five speeds, twice, with ramps between them."""
-    return along([way for speed in (0.02, 0.04, 0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed))])
+    return along(
+        [
+            way
+            for speed in (0.02, 0.04, 0.06, 0.09, 0.13) * 2
+            for way in (stroke(speed), -stroke(speed))
+        ]
+    )
 
 
 def one_sided() -> np.ndarray:
     """Fast forward and slow backward: no stroke has a reverse stroke at its speed."""
-    return along([way for speed in (0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed / 4.0))])
+    return along(
+        [way for speed in (0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed / 4.0))]
+    )
 
 
 def stroke(speed: float) -> np.ndarray:
@@ -42,19 +52,43 @@ def along(velocities: list[np.ndarray]) -> np.ndarray:
 @pytest.fixture
 def imported(tmp_path):
     """Return a function that writes the log of a motion and imports it."""
+
     def bring(q: np.ndarray, sign: float = 1.0) -> Path:
         rng = np.random.default_rng(5)
         dq = np.gradient(q, 1.0 / RATE)
         moving = np.where(np.abs(dq) > 1e-9, np.sign(dq), 0.0)
         number = np.cumsum(np.append(0, np.abs(np.diff(moving)) > 0))
         level = 1.0 + 0.01 * rng.standard_normal(number[-1] + 1)[number]
-        force = (MASS * np.gradient(dq, 1.0 / RATE) + (COULOMB * moving + VISCOUS * dq) * level + OFFSET
-                 + 0.3 * rng.standard_normal(len(q)))
-        pd.DataFrame({"t": np.arange(len(q)) / RATE, "q": np.round(q / 1e-6) * 1e-6, "f": sign * force}).to_csv(
-            tmp_path / "log.csv", index=False)
-        assert run(["import", str(tmp_path / "log.csv"), "--arm", "emps", "--column", "t=t", "--column", "q.carriage=q",
-                    "--column", "tau.carriage=f", "-o", str(tmp_path / "campaign")]) == 0
+        force = (
+            MASS * np.gradient(dq, 1.0 / RATE)
+            + (COULOMB * moving + VISCOUS * dq) * level
+            + OFFSET
+            + 0.3 * rng.standard_normal(len(q))
+        )
+        pd.DataFrame(
+            {"t": np.arange(len(q)) / RATE, "q": np.round(q / 1e-6) * 1e-6, "f": sign * force}
+        ).to_csv(tmp_path / "log.csv", index=False)
+        assert (
+            run(
+                [
+                    "import",
+                    str(tmp_path / "log.csv"),
+                    "--arm",
+                    "emps",
+                    "--column",
+                    "t=t",
+                    "--column",
+                    "q.carriage=q",
+                    "--column",
+                    "tau.carriage=f",
+                    "-o",
+                    str(tmp_path / "campaign"),
+                ]
+            )
+            == 0
+        )
         return tmp_path / "campaign"
+
     return bring
 
 
@@ -85,8 +119,23 @@ def test_any_motion_gives_a_calibration_points_and_a_report(imported, tmp_path, 
 def test_a_stated_bandwidth_is_used_and_kept(imported, tmp_path):
     campaign, found = imported(multi_sine()), {}
     for width in ("5", "60"):
-        assert run(["fit", str(campaign), "--motion", "joint", "--law", "coulomb-viscous", "--bandwidth", width, "-o",
-                    str(tmp_path / width)]) == 0
+        assert (
+            run(
+                [
+                    "fit",
+                    str(campaign),
+                    "--motion",
+                    "joint",
+                    "--law",
+                    "coulomb-viscous",
+                    "--bandwidth",
+                    width,
+                    "-o",
+                    str(tmp_path / width),
+                ]
+            )
+            == 0
+        )
         found[width] = Calibration.load(tmp_path / width)
         assert found[width].fit["bandwidth"] == float(width)
         assert found[width].joints["carriage"].values["coulomb"] == pytest.approx(COULOMB, rel=0.02)
@@ -101,17 +150,25 @@ def test_log_without_round_trips_refers_to_general_motion(imported, tmp_path, ca
     assert f"stribeck fit {campaign} --motion model works on it" in refused
     assert "(--motion)" not in refused
     assert run(["fit", str(campaign), "--motion", "joint", "-v", "-o", str(tmp_path / "fit")]) == 0
-    assert "general motion gives" not in capsys.readouterr().out            # nothing to compare with
-    assert Calibration.load(tmp_path / "fit").joints["carriage"].values["coulomb"] == pytest.approx(COULOMB, rel=0.03)
+    # nothing to compare with
+    assert "general motion gives" not in capsys.readouterr().out
+    assert Calibration.load(tmp_path / "fit").joints["carriage"].values["coulomb"] == pytest.approx(
+        COULOMB, rel=0.03
+    )
 
 
 def test_round_trips_and_general_motion_agree(imported, tmp_path, capsys):
     campaign = imported(strokes())
     assert run(["fit", str(campaign), "-o", str(tmp_path / "constant")]) == 0
     capsys.readouterr()
-    assert run(["fit", str(campaign), "--motion", "joint", "-v", "-o", str(tmp_path / "general")]) == 0
+    assert (
+        run(["fit", str(campaign), "--motion", "joint", "-v", "-o", str(tmp_path / "general")]) == 0
+    )
     out = " ".join(capsys.readouterr().out.split())
-    one, other = (Calibration.load(tmp_path / name).joints["carriage"].parameters["coulomb"] for name in ("general", "constant"))
+    one, other = (
+        Calibration.load(tmp_path / name).joints["carriage"].parameters["coulomb"]
+        for name in ("general", "constant")
+    )
     assert f"general motion gives coulomb {one.value:.4g} ± " in out
     assert f"constant speed {other.value:.4g} ± " in out
     assert "they agree within their intervals" in out
@@ -120,19 +177,34 @@ def test_round_trips_and_general_motion_agree(imported, tmp_path, capsys):
 
 
 def test_torque_with_wrong_sign_is_refused(imported, tmp_path, capsys):
-    assert run(["fit", str(imported(multi_sine(), -1.0)), "--motion", "joint", "-o", str(tmp_path / "fit")]) == 2
+    assert (
+        run(
+            [
+                "fit",
+                str(imported(multi_sine(), -1.0)),
+                "--motion",
+                "joint",
+                "-o",
+                str(tmp_path / "fit"),
+            ]
+        )
+        == 2
+    )
     assert "the sign of the torque signal is wrong" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    (["--motion", "rigid"], "valid: none, model, joint"),
-    (["--motion", "joint", "--load", "torque"], "needs the model"),
-    (["--motion", "joint", "--bandwidth", "-3"], "bandwidth = -3 Hz is not a positive number"),
-    (["--motion", "joint", "--bandwidth", "120"], "it must be at most 100 Hz"),
-    (["--motion", "joint", "--constant", "none"], 'motion = "joint" has no load'),
-    (["--load", "none", "--constant", "none"], 'load = "none" has no load'),
-    (["--constant", "zero"], "valid: fit, none"),
-])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--motion", "rigid"], "valid: none, model, joint"),
+        (["--motion", "joint", "--load", "torque"], "needs the model"),
+        (["--motion", "joint", "--bandwidth", "-3"], "bandwidth = -3 Hz is not a positive number"),
+        (["--motion", "joint", "--bandwidth", "120"], "it must be at most 100 Hz"),
+        (["--motion", "joint", "--constant", "none"], 'motion = "joint" has no load'),
+        (["--load", "none", "--constant", "none"], 'load = "none" has no load'),
+        (["--constant", "zero"], "valid: fit, none"),
+    ],
+)
 def test_incompatible_options_are_refused(imported, tmp_path, capsys, options, words):
     assert run(["fit", str(imported(multi_sine())), *options, "-o", str(tmp_path / "fit")]) == 2
     assert words in capsys.readouterr().err

@@ -1,4 +1,6 @@
-"""`stribeck import`: options for common logs, and refusals that name a command that works on the refused log."""
+"""`stribeck import`: options for common logs, and refusals that name a command that
+works on the refused log.
+"""
 
 import re
 import shlex
@@ -25,10 +27,15 @@ def arm(make_arm):
 @pytest.fixture
 def bring(cli, arm, tmp_path):
     """Return a function that imports a CSV with more options and returns the outcome."""
+
     def run(header, columns, *options):
         path = tmp_path / "log.csv"
-        path.write_text("\n".join((",".join(header), *(",".join(f"{x:.9g}" for x in row) for row in columns))), encoding="utf-8")
+        path.write_text(
+            "\n".join((",".join(header), *(",".join(f"{x:.9g}" for x in row) for row in columns))),
+            encoding="utf-8",
+        )
         return cli("import", path, "--arm", arm.path, "--yes", *options)
+
     return run
 
 
@@ -59,7 +66,9 @@ def test_a_stretch(bring):
 
 
 def test_misleading_column_name(bring):
-    """Two sets of torques with equally good names are refused; with the second left out, the first is used."""
+    """Two sets of torques with equally good names are refused; with the second
+    left out, the first is used.
+    """
     header, columns = (*HEADER, "torque1", "torque2"), np.column_stack((COLUMNS, TAU[:, ::-1]))
     refused = bring(header, columns)
     assert refused.code == 2
@@ -70,7 +79,9 @@ def test_misleading_column_name(bring):
 
 def test_currents_by_one_factor_each(bring):
     columns = np.column_stack((T, Q, TAU / (0.5, 0.2)))
-    run = recorded(bring(("t", "q1", "q2", "i_1", "i_2"), columns, "--column", "tau=i_1:i_2[0.5, 0.2 N·m/A]"))
+    run = recorded(
+        bring(("t", "q1", "q2", "i_1", "i_2"), columns, "--column", "tau=i_1:i_2[0.5, 0.2 N·m/A]")
+    )
     np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
 
 
@@ -83,18 +94,57 @@ def test_missing_torque_names_possible_columns(bring):
 
 
 class TestKnownNames:
-    """Column names of UR's RTDE recorder, LeRobot and Franka's programs; measured signals among commands and poses."""
+    """Column names of UR's RTDE recorder, LeRobot and Franka's programs; measured signals
+    among commands and poses.
+    """
 
-    @pytest.mark.parametrize(("before", "names", "beside", "torque"), [
-        ("timestamp", ("actual_q_", "actual_qd_", "actual_current_"),
-         ("target_q_", "target_qd_", "target_qdd_", "target_current_", "target_moment_", "joint_control_output_",
-          "actual_TCP_pose_", "actual_TCP_force_", "joint_temperatures_", "actual_joint_voltage_"), "A"),
-        ("timestamp", ("joint_positions.", "joint_velocities.", "motor_torques_measured."),
-         ("joint_torques_computed.", "motor_torques_external.", "motor_torques_desired."), "Nm"),
-        ("%time", ("field.q", "field.dq", "field.tau_J"), ("field.q_d", "field.tau_J_d", "field.dtau_J"), "Nm"),
-        ("timestamp", ("observation.state.pos_", "observation.state.vel_", "observation.effort_"), ("action.pos_",), "Nm")])
-    def test_known_names_are_recognised_among_other_columns(self, arm, before, names, beside, torque):
-        columns = {before: T, **{f"{name}{k}": Q[:, k] for name in (*beside, *names) for k in (0, 1)}}
+    @pytest.mark.parametrize(
+        ("before", "names", "beside", "torque"),
+        [
+            (
+                "timestamp",
+                ("actual_q_", "actual_qd_", "actual_current_"),
+                (
+                    "target_q_",
+                    "target_qd_",
+                    "target_qdd_",
+                    "target_current_",
+                    "target_moment_",
+                    "joint_control_output_",
+                    "actual_TCP_pose_",
+                    "actual_TCP_force_",
+                    "joint_temperatures_",
+                    "actual_joint_voltage_",
+                ),
+                "A",
+            ),
+            (
+                "timestamp",
+                ("joint_positions.", "joint_velocities.", "motor_torques_measured."),
+                ("joint_torques_computed.", "motor_torques_external.", "motor_torques_desired."),
+                "Nm",
+            ),
+            (
+                "%time",
+                ("field.q", "field.dq", "field.tau_J"),
+                ("field.q_d", "field.tau_J_d", "field.dtau_J"),
+                "Nm",
+            ),
+            (
+                "timestamp",
+                ("observation.state.pos_", "observation.state.vel_", "observation.effort_"),
+                ("action.pos_",),
+                "Nm",
+            ),
+        ],
+    )
+    def test_known_names_are_recognised_among_other_columns(
+        self, arm, before, names, beside, torque
+    ):
+        columns = {
+            before: T,
+            **{f"{name}{k}": Q[:, k] for name in (*beside, *names) for k in (0, 1)},
+        }
         found = guess_columns(in_memory("log", columns), (), arm, load_mechanism(arm))
         own = {entry.target: (entry.column, entry.unit) for entry in found}
         assert own["t"] == (before, "s")
@@ -103,7 +153,9 @@ class TestKnownNames:
         assert own["tau.lift"] == (f"{names[2]}1", torque)
 
     def test_a_sensor_behind_the_gear(self, bring):
-        """Neither it nor the command, to which the robot adds friction, is taken; the option of the message imports a torque."""
+        """Neither it nor the command, to which the robot adds friction, is taken; the option of the
+        message imports a torque.
+        """
         header = ("time", "q[0]", "q[1]", "tau_J[0]", "tau_J[1]", "tau_J_d[0]", "tau_J_d[1]")
         columns = np.column_stack((T, Q, TAU, 0.5 * TAU))
         refused = bring(header, columns)
@@ -117,22 +169,45 @@ class TestKnownNames:
 
     def test_a_torque_without_gravity(self, bring):
         """Of UR's RTDE: refused alone, and left out beside currents."""
-        header = ("timestamp", "actual_q_0", "actual_q_1", "actual_current_as_torque_0", "actual_current_as_torque_1")
+        header = (
+            "timestamp",
+            "actual_q_0",
+            "actual_q_1",
+            "actual_current_as_torque_0",
+            "actual_current_as_torque_1",
+        )
         columns = np.column_stack((T, Q, TAU))
         refused = bring(header, columns)
         assert refused.code == 2
         assert "subtracted gravity" in refused.err
-        both = bring((*header, "actual_current_0", "actual_current_1"), np.column_stack((columns, TAU / 0.5)),
-                     "--torque-constant", "gravity")
+        both = bring(
+            (*header, "actual_current_0", "actual_current_1"),
+            np.column_stack((columns, TAU / 0.5)),
+            "--torque-constant",
+            "gravity",
+        )
         assert "tau.turn=actual_current_0[A]" in both.out
 
     def test_torque_setpoints_of_a_controller(self, bring):
-        """Simulators log such torques. A message names them if they are the only torques, and an option imports them."""
-        header = ("time", "dof_pos.0", "dof_pos.1", "des_dof_pos.0", "des_dof_pos.1", "des_dof_torque.0", "des_dof_torque.1")
+        """Simulators log such torques. A message names them if they are the only torques,
+        and an option imports them.
+        """
+        header = (
+            "time",
+            "dof_pos.0",
+            "dof_pos.1",
+            "des_dof_pos.0",
+            "des_dof_pos.1",
+            "des_dof_torque.0",
+            "des_dof_torque.1",
+        )
         columns = np.column_stack((T, Q, Q, TAU))
         refused = bring(header, columns)
         assert refused.code == 2
-        assert "similar columns are commanded torques: import them with --torque-signal commanded" in refused.err
+        assert (
+            "similar columns are commanded torques: import them with --torque-signal commanded"
+            in refused.err
+        )
         run = recorded(bring(header, columns, "--torque-signal", "commanded"))
         np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-6)
         np.testing.assert_allclose(run.signals["q"], Q, atol=1e-6)

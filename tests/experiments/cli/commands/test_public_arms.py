@@ -1,4 +1,6 @@
-"""``init`` and ``calibrate`` on public arms whose models state no gear inertia; all of them: ``python -m benchmarks arms``."""
+"""``init`` and ``calibrate`` on public arms whose models state no gear inertia; all of them:
+``python -m benchmarks arms``.
+"""
 
 import pytest
 

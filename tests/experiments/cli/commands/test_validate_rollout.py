@@ -1,4 +1,6 @@
-"""`validate --rollout` on the golden log: what it writes, and refusals before anything is simulated."""
+"""`validate --rollout` on the golden log: what it writes, and refusals
+before anything is simulated.
+"""
 
 import json
 import shutil
@@ -30,14 +32,21 @@ def test_json_and_plot(cli, other, tmp_path):
     assert out.read_text().lstrip().startswith("<?xml")
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    (("--gains", "hinge=1,1"), "add it, or leave them out"),
-    (("--rollout", "--gains", "hinge=one"), "JOINT=KP,KD"),
-    (("--rollout", "--gains", "hinge=1,1", "--gains", "hinge=2,1"), "hinge is stated more than once"),
-    (("--rollout", "--gains", "elbow=1,1"), "unknown joint"),
-    (("--rollout", "--horizon", "0"), "above 0"),
-    (("--rollout", "--out", "nowhere/motion.svg"), "does not exist"),
-    (("--rollout", "--out", "motion.jpg"), ".html, .png, .svg, .pdf")])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--gains", "hinge=1,1"), "add it, or leave them out"),
+        (("--rollout", "--gains", "hinge=one"), "JOINT=KP,KD"),
+        (
+            ("--rollout", "--gains", "hinge=1,1", "--gains", "hinge=2,1"),
+            "hinge is stated more than once",
+        ),
+        (("--rollout", "--gains", "elbow=1,1"), "unknown joint"),
+        (("--rollout", "--horizon", "0"), "above 0"),
+        (("--rollout", "--out", "nowhere/motion.svg"), "does not exist"),
+        (("--rollout", "--out", "motion.jpg"), ".html, .png, .svg, .pdf"),
+    ],
+)
 def test_refusals(cli, other, options, words):
     outcome = cli("validate", RUN, other, *options)
     assert (outcome.code, outcome.out) == (2, ""), outcome

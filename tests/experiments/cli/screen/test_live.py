@@ -1,4 +1,6 @@
-"""The live picture: its curves are those of the fit, and drawing never delays the control loop and ends with it."""
+"""The live picture: its curves are those of the fit, and drawing never delays the
+control loop and ends with it.
+"""
 
 import io
 import json
@@ -23,8 +25,14 @@ from stribeck.experiments.cli.screen.live import Curves, Joints, live, measured
 from stribeck.experiments.cli.screen.progress import motion, progress
 from stribeck.experiments.plans.plan import Segment
 
-HEAD = {"total": 10.0, "word": "run", "measured": [0, 1], "names": ["turn", "slide"], "units": ["N·m", "N"],
-        "position_units": ["rad", "m"]}
+HEAD = {
+    "total": 10.0,
+    "word": "run",
+    "measured": [0, 1],
+    "names": ["turn", "slide"],
+    "units": ["N·m", "N"],
+    "position_units": ["rad", "m"],
+}
 
 
 def friction(w):
@@ -32,10 +40,22 @@ def friction(w):
 
 
 def rows_of(number, speed, mirror_of=None, kind="stroke", samples=20):
-    """Samples of a stroke of the first joint under gravity that depends on position; the second joint rests."""
+    """Samples of a stroke of the first joint under gravity that depends on
+    position; the second joint rests.
+    """
     places = np.linspace(0.0, 1.0, samples) if speed > 0.0 else np.linspace(1.0, 0.0, samples)
-    return [{"id": number, "kind": kind, "mirror_of": mirror_of, "done": 1.0, "q": [q, 0.0], "dq": [speed, 0.0],
-             "tau": [20.0 * np.cos(q) + friction(speed), 3.0]} for q in places]
+    return [
+        {
+            "id": number,
+            "kind": kind,
+            "mirror_of": mirror_of,
+            "done": 1.0,
+            "q": [q, 0.0],
+            "dq": [speed, 0.0],
+            "tau": [20.0 * np.cos(q) + friction(speed), 3.0],
+        }
+        for q in places
+    ]
 
 
 def test_curves_are_half_differences_without_gravity():
@@ -43,14 +63,21 @@ def test_curves_are_half_differences_without_gravity():
     for k, speed in enumerate(speeds):
         for row in (*rows_of(2 * k, -speed), *rows_of(2 * k + 1, speed, 2 * k)):
             curves.add(row)
-    curves.add(rows_of(99, 0.0, kind="move")[0])            # what comes next ends the last stroke
-    assert set(curves.points) == {0}                        # the joint at rest has none
-    np.testing.assert_allclose(curves.points[0], [(speed, friction(speed)) for speed in speeds], rtol=1e-9)
+    curves.add(rows_of(99, 0.0, kind="move")[0])  # what comes next ends the last stroke
+    assert set(curves.points) == {0}  # the joint at rest has none
+    np.testing.assert_allclose(
+        curves.points[0], [(speed, friction(speed)) for speed in speeds], rtol=1e-9
+    )
 
 
 def test_moves_and_strokes_without_return_give_no_point():
     curves = Curves()
-    for row in (*rows_of(0, 0.1), *rows_of(1, -0.1, 0, kind="move"), *rows_of(2, -0.1, 7), *rows_of(3, 0.1)):
+    for row in (
+        *rows_of(0, 0.1),
+        *rows_of(1, -0.1, 0, kind="move"),
+        *rows_of(2, -0.1, 7),
+        *rows_of(3, 0.1),
+    ):
         curves.add(row)
     assert curves.points == {}
 
@@ -59,7 +86,8 @@ def test_plot_has_a_dot_for_every_distinct_point():
     drawn = plot([(0.01, 6.0), (0.1, 3.0), (1.0, 9.0)], width=10, height=3)
     assert [len(line) for line in drawn] == [10] * 3
     assert sum((ord(cell) - 0x2800).bit_count() for line in drawn for cell in line) == 3
-    assert drawn[0][9] != chr(0x2800)                       # the fastest, with the most friction: upper right
+    # the fastest, with the most friction: upper right
+    assert drawn[0][9] != chr(0x2800)
     assert plot([], 4, 2) == [chr(0x2800) * 4] * 2
 
 
@@ -69,13 +97,23 @@ def test_picture_shows_all_values(capsys):
     picture.curves.points[0] = [(0.1, 4.2)]
     Console(width=90).print(picture.draw())
     shown = capsys.readouterr().out
-    for words in ("25 %", "8 s left", "turn  5.00 N·m", "slide  6.00 N", "0.300 rad/s", "0.400 m/s", "1 point, up to 4.2",
-                  "no point yet"):
+    for words in (
+        "25 %",
+        "8 s left",
+        "turn  5.00 N·m",
+        "slide  6.00 N",
+        "0.300 rad/s",
+        "0.400 m/s",
+        "1 point, up to 4.2",
+        "no point yet",
+    ):
         assert words in shown
 
 
 def shown(picture, width, height):
-    screen = Console(width=width, height=height, record=True, file=io.StringIO(), force_terminal=True)
+    screen = Console(
+        width=width, height=height, record=True, file=io.StringIO(), force_terminal=True
+    )
     screen.print(picture.draw())
     return screen.export_text(styles=True)
 
@@ -93,7 +131,8 @@ def test_curve_has_axes_units_and_the_law_in_its_colour():
     assert lines[-1].startswith("    0└0.01─")
     assert lines[-1].endswith("─1 rad/s")
     cells = [(line, k) for line in range(5) for k in range(6, 40) if lines[line][k] != chr(0x2800)]
-    assert {line for line, _ in cells if line not in (0, 1, 3)} == {2}          # the law is half of the greatest friction
+    # the law is half of the greatest friction
+    assert {line for line, _ in cells if line not in (0, 1, 3)} == {2}
     assert len([k for line, k in cells if line == 2]) == 34
     assert "red" in {str(span.style) for span in drawn.spans}
     assert curve([], 40, 5, ("rad/s", "N·m")).plain.count("\n") == 5
@@ -109,30 +148,42 @@ def test_panels_take_the_whole_terminal(width, height):
 
 
 def test_law_and_verdict_form_beside_the_picture():
-    """The truth is found from points with little noise; the picture is drawn before the fit has ended."""
+    """The truth is found from points with little noise; the picture is drawn
+    before the fit has ended.
+    """
     rng, picture = np.random.default_rng(0), Joints(HEAD)
     picture.add({"id": 0, "done": 2.5, "q": [0.1, 0.2], "dq": [0.3, 0.4], "tau": [5.0, 6.0]})
     speeds = np.geomspace(0.01, 1.0, 20)
-    picture.curves.points[0] = [(w, friction(w) * (1.0 + 0.005 * rng.standard_normal())) for w in speeds.tolist()]
-    picture.curves.points[1] = [(0.1, 1.0)] * 3                         # too few
+    picture.curves.points[0] = [
+        (w, friction(w) * (1.0 + 0.005 * rng.standard_normal())) for w in speeds.tolist()
+    ]
+    picture.curves.points[1] = [(0.1, 1.0)] * 3  # too few
     began, first = time.monotonic(), plain(shown(picture, 100, 40))
     assert "20 points, up to" in first
     while "so far" not in (text := shown(picture, 100, 40)):
         assert time.monotonic() - began < 60.0
         time.sleep(0.05)
     assert "20 points so far: stribeck, identified" in plain(text)
-    assert float(re.search(r"Coulomb ([\d.]+) ± [\d.]+, viscous", plain(text))[1]) == pytest.approx(4.0, rel=0.02)
-    assert "\x1b[32m" in text                                            # green
+    assert float(re.search(r"Coulomb ([\d.]+) ± [\d.]+, viscous", plain(text))[1]) == pytest.approx(
+        4.0, rel=0.02
+    )
+    assert "\x1b[32m" in text  # green
     assert "3 points, up to 1 N" in plain(text)
-    np.testing.assert_allclose(picture.laws.of({})[0].friction([0.03, 0.3]), [friction(0.03), friction(0.3)], rtol=0.02)
+    np.testing.assert_allclose(
+        picture.laws.of({})[0].friction([0.03, 0.3]), [friction(0.03), friction(0.3)], rtol=0.02
+    )
 
 
 def test_a_narrow_panel_keeps_the_verdict():
     picture = Joints(HEAD)
     picture._formed[0] = SimpleNamespace(law="coulomb-viscous", verdict="unidentifiable")
     told = [picture._told([(0.1, 1.0)] * 35, 0, width) for width in (60, 45, 34, 20)]
-    assert told == ["35 points so far: coulomb-viscous, unidentifiable", "35 points: coulomb-viscous, unidentifiable",
-                    "coulomb-viscous, unidentifiable", "coulomb-viscous, un…"]
+    assert told == [
+        "35 points so far: coulomb-viscous, unidentifiable",
+        "35 points: coulomb-viscous, unidentifiable",
+        "coulomb-viscous, unidentifiable",
+        "coulomb-viscous, un…",
+    ]
 
 
 def test_points_without_a_law_give_none():
@@ -142,7 +193,12 @@ def test_points_without_a_law_give_none():
 @pytest.fixture
 def gantry():
     """The part of a mechanism that pictures use: a revolute and a prismatic joint."""
-    return SimpleNamespace(n=2, names=("turn", "slide"), unit=("N·m", "N").__getitem__, position_unit=("rad", "m").__getitem__)
+    return SimpleNamespace(
+        n=2,
+        names=("turn", "slide"),
+        unit=("N·m", "N").__getitem__,
+        position_unit=("rad", "m").__getitem__,
+    )
 
 
 @pytest.fixture
@@ -173,7 +229,9 @@ def test_drawing_runs_beside_the_control_loop_and_ends_with_it(plan, gantry, tmp
         while "no point yet" not in drawn and time.monotonic() - began < 60.0:
             watch(Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
             time.sleep(0.1)
-            drawn = re.sub(r"\x1b\[[0-9;?]*\w", "", (tmp_path / "screen").read_text(encoding="utf-8"))
+            drawn = re.sub(
+                r"\x1b\[[0-9;?]*\w", "", (tmp_path / "screen").read_text(encoding="utf-8")
+            )
     assert "turn  0.00 N·m" in drawn
     assert "no point yet" in drawn
 
@@ -182,26 +240,52 @@ def test_hanging_or_dead_drawer_does_not_delay_the_loop(plan, gantry, monkeypatc
     import sys
 
     for drawer in ("import time; time.sleep(60)", "raise SystemExit"):
-        monkeypatch.setattr("stribeck.experiments.cli.screen.drawer.subprocess.Popen", popen(sys.executable, drawer))
+        monkeypatch.setattr(
+            "stribeck.experiments.cli.screen.drawer.subprocess.Popen", popen(sys.executable, drawer)
+        )
         with live(plan, "run", gantry, (tmp_path / "screen").open("w")) as watch:
             time.sleep(0.2)
             took = []
-            for k in range(3000):                           # more than a pipe holds
+            for k in range(3000):  # more than a pipe holds
                 began = time.perf_counter()
                 watch(Segment(k, "stroke", (0.0, 0.0), 1, "turn", 0.1), sample(0.0), 0.0)
                 took.append(time.perf_counter() - began)
         assert np.median(took) < 1e-3
 
 
-@pytest.mark.parametrize(("width", "height", "panels"), [
-    (80, 24, True), (60, 20, False), (36, 12, False), (30, 8, False), (200, 9, False)])
+@pytest.mark.parametrize(
+    ("width", "height", "panels"),
+    [(80, 24, True), (60, 20, False), (36, 12, False), (30, 8, False), (200, 9, False)],
+)
 def test_picture_fits_the_terminal(width, height, panels):
-    """The picture shows every joint, or the number of further joints; no line is broken, and long names keep the torque."""
+    """The picture shows every joint, or the number of further joints; no line is broken, and
+    long names keep the torque.
+    """
     names = ["j1", "shoulder_lift_joint_of_the_left_arm", "j3", "j4", "j5", "j6"]
-    picture = Joints({"total": 10.0, "word": "run", "measured": list(range(6)), "names": names, "units": ["N·m"] * 6,
-                      "position_units": ["rad"] * 6})
-    picture.add({"id": 0, "kind": "stroke", "mirror_of": None, "done": 4.0, "q": [0.1] * 6, "dq": [0.2] * 6, "tau": [-12.34] * 6})
-    screen = Console(width=width, height=height, record=True, file=io.StringIO(), force_terminal=True)
+    picture = Joints(
+        {
+            "total": 10.0,
+            "word": "run",
+            "measured": list(range(6)),
+            "names": names,
+            "units": ["N·m"] * 6,
+            "position_units": ["rad"] * 6,
+        }
+    )
+    picture.add(
+        {
+            "id": 0,
+            "kind": "stroke",
+            "mirror_of": None,
+            "done": 4.0,
+            "q": [0.1] * 6,
+            "dq": [0.2] * 6,
+            "tau": [-12.34] * 6,
+        }
+    )
+    screen = Console(
+        width=width, height=height, record=True, file=io.StringIO(), force_terminal=True
+    )
     screen.print(picture.draw())
     lines = screen.export_text().rstrip("\n").split("\n")
     assert len(lines) < height
@@ -209,7 +293,11 @@ def test_picture_fits_the_terminal(width, height, panels):
     assert ("╭" in "".join(lines)) == panels
     if width >= 60:
         assert sum("-12.34 N·m" in line for line in lines) >= 3
-        assert "".join(lines).count("-12.34 N·m") + sum(map(int, re.findall(r"and (\d+) more", lines[-1]))) == 6
+        assert (
+            "".join(lines).count("-12.34 N·m")
+            + sum(map(int, re.findall(r"and (\d+) more", lines[-1])))
+            == 6
+        )
 
 
 def test_progress_bar_is_drawn_only_in_a_terminal(gantry, tmp_path):
@@ -225,11 +313,24 @@ def test_progress_bar_is_drawn_only_in_a_terminal(gantry, tmp_path):
         assert ("100%" in (tmp_path / "screen").read_text(encoding="utf-8")) == terminal
 
 
-@pytest.mark.parametrize(("segment", "said"), [
-    (Segment(0, "move", (0.0, 0.0), 3), "to posture 3"),
-    (Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1), "turn       0.100 rad/s forward    tau     0.0 N·m"),
-    (Segment(1, "sweep", (0.0, 0.0), 1, "slide", 0.1, 0), "all, slide   0.100 m/s   back       tau     0.0 N"),
-    (Segment(1, "ramp", (0.0, 0.0), 1, "slide", rate=-1.0, dwell=0.1), "slide    torque falls                tau     0.0 N")])
+@pytest.mark.parametrize(
+    ("segment", "said"),
+    [
+        (Segment(0, "move", (0.0, 0.0), 3), "to posture 3"),
+        (
+            Segment(0, "stroke", (0.0, 0.0), 1, "turn", 0.1),
+            "turn       0.100 rad/s forward    tau     0.0 N·m",
+        ),
+        (
+            Segment(1, "sweep", (0.0, 0.0), 1, "slide", 0.1, 0),
+            "all, slide   0.100 m/s   back       tau     0.0 N",
+        ),
+        (
+            Segment(1, "ramp", (0.0, 0.0), 1, "slide", rate=-1.0, dwell=0.1),
+            "slide    torque falls                tau     0.0 N",
+        ),
+    ],
+)
 def test_progress_line_names_the_motion_in_units_of_the_joint(gantry, segment, said):
     assert motion(segment, sample(0.0), gantry).rstrip() == said
 
@@ -261,10 +362,15 @@ def test_rerun_recording_contains_the_live_picture(cli, tmp_path, monkeypatch):
     outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "seen.rrd")
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "seen.rrd").read_text(encoding="utf-8") == "of another run"
-    printed = subprocess.run([sys.executable, "-m", "rerun", "rrd", "print", "seen-2.rrd"], capture_output=True, text=True,
-                             check=True, env={**os.environ, "HOME": str(tmp_path)}).stdout
+    printed = subprocess.run(
+        [sys.executable, "-m", "rerun", "rrd", "print", "seen-2.rrd"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "HOME": str(tmp_path)},
+    ).stdout
     assert set(re.findall(r"/j6/(\w+)", printed)) == {"position", "velocity", "torque", "friction"}
-    assert "/j1/" not in printed                        # stands still
+    assert "/j1/" not in printed  # stands still
 
 
 def test_rerun_recording_needs_an_existing_folder(cli):
@@ -281,10 +387,14 @@ def test_rerun_viewer_needs_a_display(cli, monkeypatch):
     for key in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(key, raising=False)
     outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "view")
-    assert (outcome.code, "there is no display; --rerun FILE.rrd" in outcome.err) == (2, True), outcome.err
+    assert (outcome.code, "there is no display; --rerun FILE.rrd" in outcome.err) == (2, True), (
+        outcome.err
+    )
 
 
-@pytest.mark.parametrize(("given", "words"), [("seen.mcap", "ends in .rrd"), ("seen.rrd", "needs the package rerun-sdk")])
+@pytest.mark.parametrize(
+    ("given", "words"), [("seen.mcap", "ends in .rrd"), ("seen.rrd", "needs the package rerun-sdk")]
+)
 def test_invalid_rerun_options_are_refused_before_motion(cli, tmp_path, monkeypatch, given, words):
     monkeypatch.chdir(tmp_path)
     if given == "seen.rrd":

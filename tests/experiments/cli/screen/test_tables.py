@@ -18,10 +18,25 @@ from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.run import load_run
 
 WIDTHS = (60, 80, 100, 120, 130, 200)
-NAMES = {"short": tuple(f"j{k}" for k in range(1, 7)),
-         "long": ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_flex_joint", "forearm_roll_joint", "wrist_flex_joint",
-                  "wrist_roll_joint_20c"),
-         "with spaces": ("base turn", "shoulder lift of it", "elbow", "roll", "wrist flex", "wrist roll")}
+NAMES = {
+    "short": tuple(f"j{k}" for k in range(1, 7)),
+    "long": (
+        "shoulder_pan_joint",
+        "shoulder_lift_joint",
+        "elbow_flex_joint",
+        "forearm_roll_joint",
+        "wrist_flex_joint",
+        "wrist_roll_joint_20c",
+    ),
+    "with spaces": (
+        "base turn",
+        "shoulder lift of it",
+        "elbow",
+        "roll",
+        "wrist flex",
+        "wrist roll",
+    ),
+}
 SHOWN = ("coulomb", "static", "stribeck_velocity", "viscous")
 
 
@@ -51,11 +66,27 @@ def result(request: pytest.FixtureRequest, golden: Identification) -> Identifica
     (hinge,) = golden.calibration.joints.values()
     joints = {}
     verdicts = ("identified", "weak", "unidentifiable", "at bound", "identified", "identified")
-    for size, name, verdict in zip((100.0, 10.0, 1.0, 1.0, 0.1, 1e-3), mechanism.names, verdicts, strict=True):
-        parameters = {key: replace(one, **{part: size * getattr(one, part) for part in ("value", "std_error", "low", "high")},
-                                   verdict=verdict) for key, one in hinge.parameters.items()}
+    for size, name, verdict in zip(
+        (100.0, 10.0, 1.0, 1.0, 0.1, 1e-3), mechanism.names, verdicts, strict=True
+    ):
+        parameters = {
+            key: replace(
+                one,
+                **{
+                    part: size * getattr(one, part)
+                    for part in ("value", "std_error", "low", "high")
+                },
+                verdict=verdict,
+            )
+            for key, one in hinge.parameters.items()
+        }
         joints[name] = replace(hinge, parameters=parameters)
-    return replace(golden, calibration=replace(golden.calibration, joints=joints), mechanism=mechanism, findings=())
+    return replace(
+        golden,
+        calibration=replace(golden.calibration, joints=joints),
+        mechanism=mechanism,
+        findings=(),
+    )
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -63,14 +94,26 @@ def test_no_result_is_cut(result: Identification, width: int) -> None:
     text = printed(result_table(result, width), width)
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
-    assert {"law", "load", "N·m", "rad/s", "N·m·s/rad", "Coulomb", "static", "w_s", "viscous", "load part", "held-out",
-            "verdict"} <= {*text.split(), *re.split(r"\s{2,}", text)}
+    assert {
+        "law",
+        "load",
+        "N·m",
+        "rad/s",
+        "N·m·s/rad",
+        "Coulomb",
+        "static",
+        "w_s",
+        "viscous",
+        "load part",
+        "held-out",
+        "verdict",
+    } <= {*text.split(), *re.split(r"\s{2,}", text)}
     for name, joint in result.calibration.joints.items():
         said = rows_of(name, text)
         assert joint.verdict() in said
         for key in SHOWN:
             assert plus_minus(joint.parameters[key]) in said
-    assert "velocity)" in text.split()         # the end of a verdict of several lines
+    assert "velocity)" in text.split()  # the end of a verdict of several lines
 
 
 @pytest.fixture
@@ -81,7 +124,13 @@ def table() -> Table:
     made.add_column("words")
     made.add_column("measured torque", justify="right")
     made.add_column("/a/long/way/to/a/calibration", justify="right", overflow="fold")
-    made.add_row("shoulder_lift_joint", "held by its drive", "0.1 ... 4.3 N·m", "1.234 (5.6 %)", end_section=True)
+    made.add_row(
+        "shoulder_lift_joint",
+        "held by its drive",
+        "0.1 ... 4.3 N·m",
+        "1.234 (5.6 %)",
+        end_section=True,
+    )
     made.add_row("elbow_flex_joint", "free", "-", "-")
     return made
 
@@ -115,7 +164,10 @@ def test_every_part_of_a_table_repeats_the_key_columns(table: Table, keys: int) 
 
 @pytest.mark.parametrize("width", [30, 60, 80])
 def test_sentences_wrap_between_words_with_indentation(width: int) -> None:
-    said = "note      j1: the bending load fits as well, with 6.599 for coulomb; within the loads that were met both agree"
+    said = (
+        "note      j1: the bending load fits as well, with 6.599 for coulomb; within the loads "
+        "that were met both agree"
+    )
     first, *others = hanging(said, width).split("\n")
     assert first.startswith("note      j1: ")
     assert all(line.startswith(" " * 10) and line[10] != " " for line in others)
@@ -123,7 +175,13 @@ def test_sentences_wrap_between_words_with_indentation(width: int) -> None:
     assert " ".join("\n".join((first, *others)).split()) == " ".join(said.split())
 
 
-@pytest.mark.parametrize("line", ["next      stribeck fit 'a folder with spaces in its name and more of them' --out somewhere",
-                                  "wrote     in a folder with spaces in its name/: calibration.toml  points.csv"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "next      stribeck fit 'a folder with spaces in its name and more of them' --out "
+        "somewhere",
+        "wrote     in a folder with spaces in its name/: calibration.toml  points.csv",
+    ],
+)
 def test_commands_and_paths_are_not_wrapped(line: str) -> None:
     assert hanging(line, 40) == line

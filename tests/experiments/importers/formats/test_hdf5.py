@@ -33,8 +33,16 @@ def test_groups_and_tables(bring, tmp_path):
     with h5py.File(tmp_path / "log.h5", "w") as file:
         file["arm/q"] = Q
         file["arm/note"] = "a text is not a column"
-        file["records"] = np.rec.fromarrays([T, *TAU.T, [b"x"] * len(T)], names="t,tau_1,tau_2,mode")
-    assert set(open_log(tmp_path / "log.h5").names) == {"arm.q.0", "arm.q.1", "records.t", "records.tau_1", "records.tau_2"}
+        file["records"] = np.rec.fromarrays(
+            [T, *TAU.T, [b"x"] * len(T)], names="t,tau_1,tau_2,mode"
+        )
+    assert set(open_log(tmp_path / "log.h5").names) == {
+        "arm.q.0",
+        "arm.q.1",
+        "records.t",
+        "records.tau_1",
+        "records.tau_2",
+    }
     assert_is_the_log(bring(tmp_path / "log.h5"))
 
 
@@ -49,7 +57,7 @@ def test_matlab_structures(bring, tmp_path):
 
 @pytest.mark.parametrize("labels", [("pos_1", "pos_2", "tau_1", "tau_2"), ("",) * 4])
 def test_simulink_scope(bring, tmp_path, labels):
-    """"Structure with time": the fields of the signal list are references."""
+    """ "Structure with time": the fields of the signal list are references."""
     file = matlab(path := tmp_path / "log.mat")
     file["out/time"] = T[None]
     for k, (values, text) in enumerate(zip((*Q.T, *TAU.T), labels, strict=True)):
@@ -61,13 +69,17 @@ def test_simulink_scope(bring, tmp_path, labels):
     names = [text or str(k) for k, text in enumerate(labels)]
     closed(file, path)
     assert set(open_log(path).names) == {"out.time", *(f"out.signals.{name}" for name in names)}
-    given = [f"{signal}=out.signals.{name}" for signal, name in
-             zip(("q.turn", "q.lift", "tau.turn", "tau.lift"), names, strict=True)]
+    given = [
+        f"{signal}=out.signals.{name}"
+        for signal, name in zip(("q.turn", "q.lift", "tau.turn", "tau.lift"), names, strict=True)
+    ]
     assert_is_the_log(bring(path, () if labels[0] else given))
 
 
 def test_links_to_other_files_and_cycles_are_not_followed(tmp_path):
-    """External links, virtual and external datasets, broken links, and groups that contain each other."""
+    """External links, virtual and external datasets, broken links, and
+    groups that contain each other.
+    """
     with h5py.File(tmp_path / "secret.h5", "w") as file:
         file["key"] = np.arange(9.0)
     with h5py.File(tmp_path / "log.h5", "w") as file:

@@ -17,19 +17,25 @@ class TestBags:
         run = bring(add_temperatures(write_bag(tmp_path / "bag", kind, states()), kind, 100, label))
         assert_is_the_log(run, 0.0)
         heard = (np.arange(ROWS) + 50) // 100 * 100.0 - 50.0
-        expected = np.where(heard[:, None] < 0.0, np.nan, heard[:, None] + ([40.0, 30.0] if label else [30.0, 40.0]))
+        expected = np.where(
+            heard[:, None] < 0.0, np.nan, heard[:, None] + ([40.0, 30.0] if label else [30.0, 40.0])
+        )
         np.testing.assert_array_equal(run.signals["temperature"], expected)
         held = "values of /motors/temperature (1 Hz) are held until the next"
         assert any(held in note for note in run.record["import"]["notes"])
 
     def test_temperatures_are_held_for_three_periods_at_most(self, bring, tmp_path, kind):
         """The topic ends in the middle of the log."""
-        run = bring(add_temperatures(write_bag(tmp_path / "bag", kind, states()), kind, 10, last=200))
+        run = bring(
+            add_temperatures(write_bag(tmp_path / "bag", kind, states()), kind, 10, last=200)
+        )
         known = np.flatnonzero(np.isfinite(run.signals["temperature"]).all(axis=1))
         assert (known[0], known[-1]) == (5, 195 + 30)
 
     def test_joints_in_any_order(self, bring, tmp_path, kind):
-        run = bring(write_bag(tmp_path / "bag", kind, states(lambda k: (0, 1) if k % 3 else (1, 0))))
+        run = bring(
+            write_bag(tmp_path / "bag", kind, states(lambda k: (0, 1) if k % 3 else (1, 0)))
+        )
         assert_is_the_log(run, 0.0)
         assert np.isnan(run.signals["dq"]).all()
 
@@ -39,20 +45,26 @@ class TestBags:
         before = file.read_bytes()
         assert_is_the_log(bring(file), 0.0)
         assert file.read_bytes() == before
-        assert len(list(folder.iterdir())) == 2             # SQLite must not leave a journal
+        assert len(list(folder.iterdir())) == 2  # SQLite must not leave a journal
 
     @pytest.mark.parametrize("unset", [(0,), (0, 1, 2), range(0, ROWS, 2)])
     def test_some_header_stamps_are_zero(self, bring, tmp_path, kind, unset):
         """A few messages without stamp are left out; with many, the receipt stamps are used."""
-        messages = [(receipt, 0 if k in unset else stamp, *rest) for k, (receipt, stamp, *rest) in enumerate(states())]
+        messages = [
+            (receipt, 0 if k in unset else stamp, *rest)
+            for k, (receipt, stamp, *rest) in enumerate(states())
+        ]
         run = bring(write_bag(tmp_path / "bag", kind, messages))
         few = len(unset) <= 0.01 * ROWS
         kept = np.delete(np.arange(ROWS), list(unset)) if few else np.arange(ROWS)
         np.testing.assert_array_equal(run.signals["q"], Q[kept])
         np.testing.assert_allclose(run.t - run.t[0], T[kept] - T[kept[0]], atol=1e-9)
         (note,) = (note for note in run.record["import"]["notes"] if "time is the" in note)
-        assert note.endswith(f"; {len(unset)} message(s) without a header stamp are left out" if few else
-                             f"; the header stamps are not set in {len(unset)} of {ROWS} messages")
+        assert note.endswith(
+            f"; {len(unset)} message(s) without a header stamp are left out"
+            if few
+            else f"; the header stamps are not set in {len(unset)} of {ROWS} messages"
+        )
 
     def test_a_topic_may_be_given_without_its_slash(self, tmp_path, kind):
         write_bag(tmp_path / "bag", kind, states(), topic="/left/joint_states")
@@ -74,7 +86,11 @@ class TestBags:
         assert "1 row(s) contain neither position nor torque of this arm" in notes
 
     def test_all_header_stamps_are_zero(self, bring, tmp_path, kind):
-        run = bring(write_bag(tmp_path / "bag", kind, ((message[0], 0, *message[2:]) for message in states())))
+        run = bring(
+            write_bag(
+                tmp_path / "bag", kind, ((message[0], 0, *message[2:]) for message in states())
+            )
+        )
         assert_is_the_log(run, 0.0)
         assert "the header stamps are not set" in run.record["import"]["notes"][0]
 
@@ -87,22 +103,33 @@ class TestBags:
         assert np.abs(np.diff(table.read(["t"])["t"]) - 0.01).max() > 1e-3
 
     def test_a_joint_with_missing_messages_is_named(self, bring, tmp_path, kind):
-        folder = write_bag(tmp_path / "bag", kind, states(lambda k: (0,) if 200 <= k < 220 else (0, 1)))
+        folder = write_bag(
+            tmp_path / "bag", kind, states(lambda k: (0,) if 200 <= k < 220 else (0, 1))
+        )
         with pytest.raises(InputError, match="q of lift is not a finite number in row 200"):
             bring(folder)
 
     def test_several_topics(self, bring, tmp_path, kind):
         """Two arms in one bag: the user must choose the topic."""
-        folder = write_bag(tmp_path / "bag", kind, states(lambda k: (0, 1) if k % 2 else (1, 0)),
-                           lambda names: f"/{names[0]}/joint_states")
+        folder = write_bag(
+            tmp_path / "bag",
+            kind,
+            states(lambda k: (0, 1) if k % 2 else (1, 0)),
+            lambda names: f"/{names[0]}/joint_states",
+        )
         with pytest.raises(InputError, match="choose one with --topic"):
             open_log(folder)
         assert len(open_log(folder, topic="/turn/joint_states").read(["t"])["t"]) == ROWS // 2
-        with pytest.raises(InputError, match=r"no message of sensor_msgs/JointState under /x; it has /lift/joint_states"):
+        with pytest.raises(
+            InputError,
+            match=r"no message of sensor_msgs/JointState under /x; it has /lift/joint_states",
+        ):
             open_log(folder, topic="/x")
 
     def test_a_bag_without_effort_is_refused(self, cli, arm, tmp_path, kind):
-        outcome = cli("import", write_bag(tmp_path / "bag", kind, states(effort=False)), "--arm", arm.path)
+        outcome = cli(
+            "import", write_bag(tmp_path / "bag", kind, states(effort=False)), "--arm", arm.path
+        )
         assert outcome.code == 2
         assert "no column is given for tau.turn" in outcome.err
         assert "position.turn" in outcome.err
@@ -139,8 +166,10 @@ def test_the_encoder_of_the_benchmark_agrees_with_ros():
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.ROS2_HUMBLE)
-    message = store.deserialize_cdr(joint_state(STAMPS[7], ("a", "long name"), [1.0, 2.0], [], [3.0, 4.0]),
-                                    "sensor_msgs/msg/JointState")
+    message = store.deserialize_cdr(
+        joint_state(STAMPS[7], ("a", "long name"), [1.0, 2.0], [], [3.0, 4.0]),
+        "sensor_msgs/msg/JointState",
+    )
     assert message.name == ["a", "long name"]
     assert message.position.tolist() == [1.0, 2.0]
     assert message.effort.tolist() == [3.0, 4.0]

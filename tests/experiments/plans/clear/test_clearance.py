@@ -1,4 +1,6 @@
-"""No plan of random arms leaves limits or box; the judge shares only the time law of a segment with the planner."""
+"""No plan of random arms leaves limits or box; the judge shares only the time law of a
+segment with the planner.
+"""
 
 import tomllib
 from dataclasses import replace
@@ -20,7 +22,8 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import load_run
 from stribeck.ident.model.dynamics import joint_origins
 
-WHOLE = {2, 53, 75}                 # seeds of arms for which all of a campaign is planned; number 75 has shapes
+# seeds of arms for which all of a campaign is planned; number 75 has shapes
+WHOLE = {2, 53, 75}
 
 
 class TestRandomArms:
@@ -28,17 +31,34 @@ class TestRandomArms:
         """The first arms of ``python -m benchmarks plans``."""
         found = [judge_seed(seed, campaign=seed in WHOLE) for seed in (*range(25), 53, 75)]
         assert {one.seed: one.broken for one in found if one.broken} == {}
-        assert sum(bool(one.kept) for one in found) >= 10                      # not all arms may be refused
+        # not all arms may be refused
+        assert sum(bool(one.kept) for one in found) >= 10
         assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 5
         assert sum(len(one.beside) for one in found) >= 2
 
-    @pytest.mark.parametrize(("name", "value", "limit"), [
-        ("ACCELERATION_SHARE", 1.3, "acceleration"), ("MOVE_SHARE", 1.2, "velocity"),
-        ("ways_are_clear", lambda arm, mechanism, start, target: np.ones(len(start), dtype=bool), "box")])
+    @pytest.mark.parametrize(
+        ("name", "value", "limit"),
+        [
+            ("ACCELERATION_SHARE", 1.3, "acceleration"),
+            ("MOVE_SHARE", 1.2, "velocity"),
+            (
+                "ways_are_clear",
+                lambda arm, mechanism, start, target: np.ones(len(start), dtype=bool),
+                "box",
+            ),
+        ],
+    )
     def test_the_judge_detects_exceeded_limits(self, name, value, limit):
-        modules = {"ACCELERATION_SHARE": ("plans.motion_profile", "plans.margins"), "MOVE_SHARE": ("plans.motion_profile",),
-                   "ways_are_clear": ("plans.check_plan", "recording.campaign", "plans.make_room",
-                                      "plans.speeds_and_postures")}[name]
+        modules = {
+            "ACCELERATION_SHARE": ("plans.motion_profile", "plans.margins"),
+            "MOVE_SHARE": ("plans.motion_profile",),
+            "ways_are_clear": (
+                "plans.check_plan",
+                "recording.campaign",
+                "plans.make_room",
+                "plans.speeds_and_postures",
+            ),
+        }[name]
         patches = [patch(f"stribeck.experiments.{module}.{name}", value) for module in modules]
         for one in patches:
             one.start()
@@ -51,11 +71,20 @@ class TestRandomArms:
 
     def test_the_judge_detects_a_target_outside_the_limits(self, make_arm, make_plan, tmp_path):
         arm = make_arm()
-        case = Case(arm, tomllib.loads(arm.path.read_text(encoding="utf-8")) | {"workspace": {}}, "", None, None, np.zeros(2))
+        case = Case(
+            arm,
+            tomllib.loads(arm.path.read_text(encoding="utf-8")) | {"workspace": {}},
+            "",
+            None,
+            None,
+            np.zeros(2),
+        )
         made = make_plan(arm)
         assert judge(made, case, None)["position"] == pytest.approx(1.5 - 0.3)
         beyond = replace(made.segments[0], target=(0.2, 1.6))
-        assert judge(replace(made, segments=(beyond,)), case, None)["position"] == pytest.approx(-0.1)
+        assert judge(replace(made, segments=(beyond,)), case, None)["position"] == pytest.approx(
+            -0.1
+        )
         assert judge(made, case, np.array([0.0, 1.7]))["position"] == pytest.approx(-0.2)
 
 
@@ -68,7 +97,9 @@ def test_the_simulated_arm_stays_inside_limits_and_box(method, tmp_path):
         case: Case = random_case(seed, tmp_path / str(seed), 0.0)
         box = case.table["workspace"].get("box")
         try:
-            made = method(case.arm, None, seed, ConstantSpeed(postures=1, speeds=2, longest_stroke=3.0))
+            made = method(
+                case.arm, None, seed, ConstantSpeed(postures=1, speeds=2, longest_stroke=3.0)
+            )
         except (PlanError, InputError):
             continue
         if box is None or made.robot_time > 40.0:
@@ -93,13 +124,19 @@ class TestBox:
 
     RADIUS = float(np.hypot(0.35, 0.11))
 
-    @pytest.mark.parametrize(("wall", "clear"), [(RADIUS + 1e-6, True), (RADIUS - 2.0 * INSIDE, False)])
+    @pytest.mark.parametrize(
+        ("wall", "clear"), [(RADIUS + 1e-6, True), (RADIUS - 2.0 * INSIDE, False)]
+    )
     def test_walls_between_sampled_places_are_detected(self, make_arm, wall, clear):
-        """A long path deviates by several millimetres between 33 places; here it just touches the wall or just misses it."""
+        """A long path deviates by several millimetres between 33 places; here it just touches
+        the wall or just misses it.
+        """
         arm = make_arm({"workspace": {"box": [[-1.0, 1.0], [-1.0, 1.0], [0.0, 1.0]]}})
         arm = replace(arm, workspace=Workspace(box=((-1.0, float(wall)), (-1.0, 1.0), (0.0, 1.0))))
         for begin in np.linspace(-2.4, -1.0, 7):
-            found = ways_are_clear(arm, load_mechanism(arm), np.array([[begin, 0.0]]), np.array([[begin + 3.4, 0.0]]))
+            found = ways_are_clear(
+                arm, load_mechanism(arm), np.array([[begin, 0.0]]), np.array([[begin + 3.4, 0.0]])
+            )
             assert found.tolist() == [clear]
 
     def test_a_prismatic_first_joint_is_checked(self, make_arm):
@@ -115,9 +152,15 @@ class TestBox:
 
     def test_a_fixed_first_joint_need_not_be_inside(self, make_arm):
         arm = make_arm()
-        boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 1.0), (0.25, 1.0))))     # the column stands at 0.2
-        assert ways_are_clear(boxed, load_mechanism(arm), np.zeros((1, 2)), np.full((1, 2), 0.1)).all()
+        # the column stands at 0.2
+        boxed = replace(arm, workspace=Workspace(box=((-1.0, 1.0), (-1.0, 1.0), (0.25, 1.0))))
+        assert ways_are_clear(
+            boxed, load_mechanism(arm), np.zeros((1, 2)), np.full((1, 2), 0.1)
+        ).all()
 
     def test_without_a_box_every_path_is_clear(self, make_arm):
         arm = make_arm()
-        assert ways_are_clear(arm, load_mechanism(arm), np.zeros((3, 2)), np.ones((3, 2))).tolist() == [True] * 3
+        assert (
+            ways_are_clear(arm, load_mechanism(arm), np.zeros((3, 2)), np.ones((3, 2))).tolist()
+            == [True] * 3
+        )

@@ -1,4 +1,6 @@
-"""An unknown tool from even parts: MuJoCo weighs the arm, tool included; the estimate must cover it, and invent none."""
+"""An unknown tool from even parts: MuJoCo weighs the arm, tool included; the estimate must
+cover it, and invent none.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +12,14 @@ import pytest
 
 from stribeck.ident.arm.arm_file import ArmFile, Tool, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.fit.arm.unknown_tool import TOOL_PARAMETERS, EvenParts, ToolFit, find_tool, places, tool_regressor
+from stribeck.ident.fit.arm.unknown_tool import (
+    TOOL_PARAMETERS,
+    EvenParts,
+    ToolFit,
+    find_tool,
+    places,
+    tool_regressor,
+)
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mimic_joints import last_link
 from stribeck.ident.model.files.urdf_mjcf import model_spec
@@ -18,7 +27,8 @@ from stribeck.ident.model.files.urdf_mjcf import model_spec
 PAYLOAD = Tool(1.5, (0.03, -0.02, 0.08))
 MOMENT = (1.5, 0.045, -0.03, 0.12)
 NONE = Tool()
-FRICTION = (7.0, 8.0, 5.0, 2.0, 2.0, 1.3)           # N·m, what the levels of round trips scatter with
+# N·m, what the levels of round trips scatter with
+FRICTION = (7.0, 8.0, 5.0, 2.0, 2.0, 1.3)
 SCALES = (1.0, 1.04, 0.95, 1.0, 0.97, 1.0)
 
 
@@ -36,12 +46,25 @@ def weight(arm: ArmFile, payload: Tool, q: np.ndarray) -> np.ndarray:
     return out
 
 
-def recorded(arm: ArmFile, payload: Tool, scales: Sequence[float], seed: int, postures: int = 7,
-             joints: Sequence[int] = range(6), trips: int = 6, bins: int = 3) -> list[EvenParts]:
-    """Even parts as a campaign gives them: round trips in random postures, whose levels scatter by 1 % of friction."""
+def recorded(
+    arm: ArmFile,
+    payload: Tool,
+    scales: Sequence[float],
+    seed: int,
+    postures: int = 7,
+    joints: Sequence[int] = range(6),
+    trips: int = 6,
+    bins: int = 3,
+) -> list[EvenParts]:
+    """Even parts as a campaign gives them: round trips in random postures, whose levels
+    scatter by 1 % of friction.
+    """
     rng = np.random.default_rng(seed)
     mechanism = load_mechanism(arm)
-    low, high = np.maximum(mechanism.position, -2.0)[:, 0], np.minimum(mechanism.position, 2.0)[:, 1]
+    low, high = (
+        np.maximum(mechanism.position, -2.0)[:, 0],
+        np.minimum(mechanism.position, 2.0)[:, 1],
+    )
     at = rng.uniform(low, high, (postures, mechanism.n))
     parts = []
     for j in joints:
@@ -50,9 +73,17 @@ def recorded(arm: ArmFile, payload: Tool, scales: Sequence[float], seed: int, po
         trip = np.repeat(np.arange(postures * trips), bins)
         level = 0.01 * FRICTION[j] * rng.standard_normal(postures * trips) / np.sqrt(2.0)
         even = scales[j] * weight(arm, payload, q)[:, j] + 0.1 * rng.standard_normal() + level[trip]
-        parts.append(EvenParts(mechanism.names[j], even + 0.01 * rng.standard_normal(len(q)), load_tau(arm, q)[:, j],
-                               np.full(len(q), FRICTION[j]), tool_regressor(arm, mechanism, q)[:, j], trip,
-                               places(pd.DataFrame({"posture": np.zeros(len(q))}), np.delete(q, j, axis=1))))
+        parts.append(
+            EvenParts(
+                mechanism.names[j],
+                even + 0.01 * rng.standard_normal(len(q)),
+                load_tau(arm, q)[:, j],
+                np.full(len(q), FRICTION[j]),
+                tool_regressor(arm, mechanism, q)[:, j],
+                trip,
+                places(pd.DataFrame({"posture": np.zeros(len(q))}), np.delete(q, j, axis=1)),
+            )
+        )
     return parts
 
 
@@ -84,7 +115,9 @@ def covered(fits: Sequence[ToolFit]) -> Iterator[bool]:
 def test_regressor_equals_gravity_torque_of_a_tool(lab6: ArmFile) -> None:
     q = np.random.default_rng(0).uniform(-1.5, 1.5, (5, 6))
     added = weight(lab6, PAYLOAD, q) - weight(lab6, NONE, q)
-    np.testing.assert_allclose(tool_regressor(lab6, load_mechanism(lab6), q) @ MOMENT, added, atol=1e-9)
+    np.testing.assert_allclose(
+        tool_regressor(lab6, load_mechanism(lab6), q) @ MOMENT, added, atol=1e-9
+    )
 
 
 def test_a_payload_is_found_and_used_over_seeds(found: list[ToolFit]) -> None:
@@ -101,12 +134,23 @@ def test_intervals_cover_the_payload_and_the_scales(found: list[ToolFit]) -> Non
     assert sum(covered(found)) >= 124
 
 
-def test_with_right_scales_the_tool_alone_is_fitted_with_smaller_intervals(lab6: ArmFile, found: list[ToolFit]) -> None:
+def test_with_right_scales_the_tool_alone_is_fitted_with_smaller_intervals(
+    lab6: ArmFile, found: list[ToolFit]
+) -> None:
     fits = [find_tool(recorded(lab6, PAYLOAD, (1.0,) * 6, seed)) for seed in range(8)]
-    width = [np.median([fit.unknown.parameters["mass"].half_width for fit in some]) for some in (fits, found)]
+    width = [
+        np.median([fit.unknown.parameters["mass"].half_width for fit in some])
+        for some in (fits, found)
+    ]
     assert [fit.unknown.status for fit in fits] == ["used"] * 8
     assert width[0] < 0.5 * width[1]
-    assert sum(fit.unknown.parameters["mass"].low <= 1.5 <= fit.unknown.parameters["mass"].high for fit in fits) >= 6
+    assert (
+        sum(
+            fit.unknown.parameters["mass"].low <= 1.5 <= fit.unknown.parameters["mass"].high
+            for fit in fits
+        )
+        >= 6
+    )
 
 
 @pytest.mark.parametrize("scales", [(1.0,) * 6, SCALES, (0.9,) * 6, (1.0, 1.2, 1.0, 1.0, 1.0, 1.0)])
@@ -118,14 +162,19 @@ def test_no_tool_is_claimed_without_a_tool(lab6: ArmFile, scales: tuple[float, .
 
 def test_stated_tool_that_is_not_mounted_is_reported_as_missing_mass(lab6: ArmFile) -> None:
     stated = replace(lab6, tool=PAYLOAD)
-    parts = [replace(part, gravity=part.gravity + part.tool @ MOMENT) for part in recorded(stated, NONE, (1.0,) * 6, 3)]
+    parts = [
+        replace(part, gravity=part.gravity + part.tool @ MOMENT)
+        for part in recorded(stated, NONE, (1.0,) * 6, 3)
+    ]
     fit = find_tool(parts)
     assert fit.unknown.status == "none"
     assert fit.missing == pytest.approx(-1.5, abs=0.2)
 
 
 def test_parameter_that_no_joint_feels_has_no_value_but_a_note(make_arm) -> None:
-    """Of `pair` only the boom feels gravity: neither the mass at its axis nor a moment along that axis."""
+    """Of `pair` only the boom feels gravity: neither the mass at its axis nor
+    a moment along that axis.
+    """
     arm = make_arm()
     fit = find_tool(recorded(arm, Tool(0.8, (0.3, 0.05, 0.1)), (1.0, 1.0), 1, joints=(0, 1)))
     assert fit.unknown.status == "found"
@@ -136,15 +185,19 @@ def test_parameter_that_no_joint_feels_has_no_value_but_a_note(make_arm) -> None
     for name, truth in (("moment_x", 0.24), ("moment_z", 0.08)):
         parameter = fit.unknown.parameters[name]
         assert parameter.value == pytest.approx(truth, abs=0.02)
-        assert parameter.verdict == "weak"              # a scale of that joint looks the same
+        assert parameter.verdict == "weak"  # a scale of that joint looks the same
         assert "torque scales of the joints have the same effect" in parameter.note
 
 
 def test_note_names_the_combined_parameter(lab6: ArmFile) -> None:
     """A tool that every joint feels at one lever: mass and moment act as one."""
-    parts = [replace(part, tool=np.column_stack((0.3 * part.tool[:, 1], part.tool[:, 1:])))
-             for part in recorded(lab6, NONE, (1.0,) * 6, 5)]
-    parameters = find_tool([replace(part, even=part.even + part.tool @ MOMENT) for part in parts]).unknown.parameters
+    parts = [
+        replace(part, tool=np.column_stack((0.3 * part.tool[:, 1], part.tool[:, 1:])))
+        for part in recorded(lab6, NONE, (1.0,) * 6, 5)
+    ]
+    parameters = find_tool(
+        [replace(part, even=part.even + part.tool @ MOMENT) for part in parts]
+    ).unknown.parameters
     assert parameters["mass"].value is parameters["moment_x"].value is None
     assert "identified only in combination with moment_x" in parameters["mass"].note
     assert parameters["moment_z"].low <= MOMENT[3] <= parameters["moment_z"].high

@@ -1,6 +1,8 @@
-"""A link on a spring behind its drive: with the stiffness stated in the arm file, the fit identifies its inertia.
+"""A link on a spring behind its drive: with the stiffness stated in the arm file, the
+fit identifies its inertia.
 
-The motion is exact: the motion of the link is given, and the drive's motion follows from the torque in the spring (Spong 1987).
+The motion is exact: the motion of the link is given, and the drive's motion follows from the torque
+in the spring (Spong 1987).
 """
 
 from dataclasses import replace
@@ -15,7 +17,8 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.run import Run
 
-STIFFNESS, ROTOR, FIRST_MOMENT, INERTIA = 1000.0, 0.02, 0.4, 0.1066667      # N·m/rad, kg·m², kg·m, kg·m²
+# N·m/rad, kg·m², kg·m, kg·m²
+STIFFNESS, ROTOR, FIRST_MOMENT, INERTIA = 1000.0, 0.02, 0.4, 0.1066667
 COULOMB, VISCOUS = 1.0, 0.35
 
 
@@ -38,9 +41,20 @@ def fitted(stated: float | None) -> Identification:
     tau = spring + ROTOR * rate(dq) + COULOMB * np.sign(dq) + VISCOUS * dq
     tau += 0.01 * np.random.default_rng(0).standard_normal(len(t))
     table = replace(arm.joint("shoulder"), stiffness=stated)
-    run = Run(Path("log"), {"start": "2026-01-01T00:00:00+00:00"}, replace(arm, joints={"shoulder": table}), (), ("shoulder",), t,
-              np.zeros(len(t), dtype=int), {"q": q[:, None], "tau": tau[:, None]}, f"stiffness {stated}")
-    return identify([run], Options(motion="model", law="coulomb-viscous", load="none", inertia="fit"))
+    run = Run(
+        Path("log"),
+        {"start": "2026-01-01T00:00:00+00:00"},
+        replace(arm, joints={"shoulder": table}),
+        (),
+        ("shoulder",),
+        t,
+        np.zeros(len(t), dtype=int),
+        {"q": q[:, None], "tau": tau[:, None]},
+        f"stiffness {stated}",
+    )
+    return identify(
+        [run], Options(motion="model", law="coulomb-viscous", load="none", inertia="fit")
+    )
 
 
 def test_model_of_the_link_is_right() -> None:
@@ -49,19 +63,26 @@ def test_model_of_the_link_is_right() -> None:
 
     model = load_mechanism("elastic1")
     assert mass_matrix(model, [[0.3]])[0, 0, 0] == pytest.approx(INERTIA, rel=1e-4)
-    assert abs(inverse_dynamics(model, [[0.3]])[0, 0]) == pytest.approx(9.81 * FIRST_MOMENT * np.cos(0.3), rel=1e-4)
+    assert abs(inverse_dynamics(model, [[0.3]])[0, 0]) == pytest.approx(
+        9.81 * FIRST_MOMENT * np.cos(0.3), rel=1e-4
+    )
 
 
 def test_without_stated_stiffness_the_identified_inertia_is_wrong() -> None:
     inertia = fitted(None).calibration.model.inertia
-    apart = [abs(one.value - true) / one.std_error for one, true in zip(inertia.parameters.values(), truth(), strict=True)]
+    apart = [
+        abs(one.value - true) / one.std_error
+        for one, true in zip(inertia.parameters.values(), truth(), strict=True)
+    ]
     assert max(apart) > 5.0
 
 
 def test_with_stated_stiffness_intervals_cover_the_true_inertia() -> None:
     found = fitted(STIFFNESS)
     inertia = found.calibration.model.inertia
-    for name, one, true in zip(inertia.parameters, inertia.parameters.values(), truth(), strict=True):
+    for name, one, true in zip(
+        inertia.parameters, inertia.parameters.values(), truth(), strict=True
+    ):
         assert abs(one.value - true) < 1.5 * one.half_width + 1e-12, name
     parameters = found.calibration.joints["shoulder"].parameters
     assert parameters["coulomb"].value == pytest.approx(COULOMB, rel=0.01)

@@ -1,4 +1,6 @@
-"""First moments from round trips at constant speed: a recorded campaign, fitted with a model that is wrong."""
+"""First moments from round trips at constant speed: a recorded campaign, fitted
+with a model that is wrong.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,17 +27,29 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def found(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Identification]:
-    """Fits with the right model, and with a model (masses 25 % too great, 10 % too near) that is trusted or fitted."""
+    """Fits with the right model, and with a model (masses 25 % too great, 10 % too near)
+    that is trusted or fitted.
+    """
     model = load_mechanism(run.arm)
     path = tmp_path_factory.mktemp("wrong") / Path(run.arm.model).name
-    path.write_text(with_inertia(run.arm.model.read_text(), replace(model, mass=1.25 * model.mass, com=0.9 * model.com)))
+    path.write_text(
+        with_inertia(
+            run.arm.model.read_text(), replace(model, mass=1.25 * model.mass, com=0.9 * model.com)
+        )
+    )
     wrong = replace(run, arm=replace(run.arm, model=path))
-    return {"right": identify([run]), "trust": identify([wrong], Options(inertia="trust")),
-            "fit": identify([wrong], Options(inertia="fit"))}
+    return {
+        "right": identify([run]),
+        "trust": identify([wrong], Options(inertia="trust")),
+        "fit": identify([wrong], Options(inertia="fit")),
+    }
 
 
 def test_gravity_scale_is_one_with_identified_inertia(found: dict[str, Identification]) -> None:
-    scale = {how: result.calibration.joints["lift"].gravity["scale"].value for how, result in found.items()}
+    scale = {
+        how: result.calibration.joints["lift"].gravity["scale"].value
+        for how, result in found.items()
+    }
     assert scale["right"] == pytest.approx(1.0, abs=0.01)
     assert scale["trust"] == pytest.approx(1.0 / (1.25 * 0.9), abs=0.01)
     assert scale["fit"] == pytest.approx(1.0, abs=0.002)
@@ -45,10 +59,14 @@ def test_friction_without_load_part_does_not_change(found: dict[str, Identificat
     for name, joint in found["right"].calibration.joints.items():
         for key, entry in joint.parameters.items():
             if entry.value is not None:
-                assert found["fit"].calibration.joints[name].parameters[key].value == pytest.approx(entry.value, rel=0.005)
+                assert found["fit"].calibration.joints[name].parameters[key].value == pytest.approx(
+                    entry.value, rel=0.005
+                )
 
 
-def test_round_trips_fit_inertia_only_on_request(run: Run, found: dict[str, Identification]) -> None:
+def test_round_trips_fit_inertia_only_on_request(
+    run: Run, found: dict[str, Identification]
+) -> None:
     """A wrong torque constant has the same effect, so round trips keep the model by default."""
     assert found["right"].calibration.model.inertia is None
     (said,) = [finding.text for finding in found["fit"].findings if finding.kind == "inertia"]
@@ -59,6 +77,11 @@ def test_round_trips_fit_inertia_only_on_request(run: Run, found: dict[str, Iden
 
 
 def test_a_run_without_round_trips_is_refused_with_the_reason() -> None:
-    run = as_run(data_dir() / "arms" / "lab6" / "lab6.urdf", np.arange(0.0, 4.0, 0.004), np.zeros((1000, 6)), np.zeros((1000, 6)))
+    run = as_run(
+        data_dir() / "arms" / "lab6" / "lab6.urdf",
+        np.arange(0.0, 4.0, 0.004),
+        np.zeros((1000, 6)),
+        np.zeros((1000, 6)),
+    )
     with pytest.raises(FitError, match="no joint can be calibrated"):
         identify([run], Options(inertia="fit"))

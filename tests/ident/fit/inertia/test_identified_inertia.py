@@ -10,11 +10,16 @@ SIZES = np.array([0.3, -0.02, 1.5, 0.004])
 
 
 def found(verdict: str = "identified") -> IdentifiedInertia:
-    parameters = {f"p{k}": Parameter(value, 0.01, value - 0.02, value + 0.02, "kg·m", verdict) for k, value in enumerate(SIZES)}
+    parameters = {
+        f"p{k}": Parameter(value, 0.01, value - 0.02, value + 0.02, "kg·m", verdict)
+        for k, value in enumerate(SIZES)
+    }
     return IdentifiedInertia(0.3, 0.0, {}, parameters)
 
 
-@pytest.mark.parametrize(("factor", "said"), [(1000.0, 1000.0), (1e-3, 1e-3), (2.0, 0.0), (0.2, 0.0)])
+@pytest.mark.parametrize(
+    ("factor", "said"), [(1000.0, 1000.0), (1e-3, 1e-3), (2.0, 0.0), (0.2, 0.0)]
+)
 def test_a_model_in_other_units_is_named(factor: float, said: float) -> None:
     stated = {f"p{k}": factor * value * (1.0 + 0.3 * (-1) ** k) for k, value in enumerate(SIZES)}
     assert found().other_unit(stated) == pytest.approx(said, rel=0.4)

@@ -1,4 +1,6 @@
-"""Inertia and friction in one fit: lab6 with masses that are wrong by up to 30 %; Pinocchio moves the true arm."""
+"""Inertia and friction in one fit: lab6 with masses that are wrong by up to 30 %;
+Pinocchio moves the true arm.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -41,7 +43,10 @@ def fitted(case: WrongModel) -> InertialFit:
 
 @cache
 def found(inertia: str, case: WrongModel = CASES[0]) -> Identification:
-    return identify([recorded(case)], Options(motion="model", law="coulomb-viscous", load="torque", inertia=inertia))
+    return identify(
+        [recorded(case)],
+        Options(motion="model", law="coulomb-viscous", load="torque", inertia=inertia),
+    )
 
 
 def test_a_right_model_is_trusted_and_a_wrong_one_contradicted() -> None:
@@ -56,8 +61,12 @@ def test_intervals_cover_the_base_parameters() -> None:
     base = base_parameters(model)
     for case in CASES:
         fit = fitted(case)
-        error = base.combination @ (fit.change + inertial_parameters(model) - inertial_parameters(case.truth))
-        errors.append(error / np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T)))
+        error = base.combination @ (
+            fit.change + inertial_parameters(model) - inertial_parameters(case.truth)
+        )
+        errors.append(
+            error / np.sqrt(np.diag(base.combination @ fit.covariance @ base.combination.T))
+        )
         assert 0.03 < fit.scatter.of_masses < 0.4
     assert np.mean(np.abs(errors) < 1.96) >= 0.85
     assert np.sqrt(np.mean(np.square(errors))) < 1.4
@@ -68,7 +77,11 @@ def test_untested_closed_loop_bias_makes_carried_links_weak() -> None:
     sure = identified(fit)
     unsure = sure.doubted(fit.base, model, ["j5"])
     changed = {name for name, one in sure.parameters.items() if unsure.parameters[name] != one}
-    assert changed == {name for name, one in sure.parameters.items() if name[:2] in ("j5", "j6") and one.verdict == "identified"}
+    assert changed == {
+        name
+        for name, one in sure.parameters.items()
+        if name[:2] in ("j5", "j6") and one.verdict == "identified"
+    }
     assert changed
     for name in changed:
         assert unsure.parameters[name].verdict == "weak"
@@ -78,14 +91,19 @@ def test_untested_closed_loop_bias_makes_carried_links_weak() -> None:
 
 
 def test_friction_is_right_despite_wrong_masses() -> None:
-    for k, ((name, joint), coulomb) in enumerate(zip(found("auto").calibration.joints.items(), CASES[0].coulomb, strict=True)):
+    for k, ((name, joint), coulomb) in enumerate(
+        zip(found("auto").calibration.joints.items(), CASES[0].coulomb, strict=True)
+    ):
         parameters = joint.parameters
         assert parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02), name
         assert parameters["viscous"].value == pytest.approx(0.6 * coulomb, rel=0.03), name
-        assert joint.gravity["inertia"].value == pytest.approx(0.1 * coulomb, abs=0.03), name       # of the rotor
+        # of the rotor
+        assert joint.gravity["inertia"].value == pytest.approx(0.1 * coulomb, abs=0.03), name
         assert joint.gravity["scale"].value is None
-        if k in (1, 2):                     # whose loads are large
-            assert parameters["coulomb_coefficient"].value == pytest.approx(CASES[0].growth, rel=0.02)
+        if k in (1, 2):  # whose loads are large
+            assert parameters["coulomb_coefficient"].value == pytest.approx(
+                CASES[0].growth, rel=0.02
+            )
 
 
 def test_finding_names_the_wrong_masses_and_the_option_to_trust_the_model() -> None:
@@ -123,8 +141,13 @@ def test_identified_inertia_predicts_another_motion() -> None:
     assert passed.joints["j2"].error < 0.5 * trusted.joints["j2"].error
 
 
-@pytest.mark.parametrize(("options", "said"), [
-    ({"inertia": "guess", "motion": "model"}, "auto, fit, trust"), ({"inertia": "fit", "motion": "joint"}, "the joint's own")])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"inertia": "guess", "motion": "model"}, "auto, fit, trust"),
+        ({"inertia": "fit", "motion": "joint"}, "the joint's own"),
+    ],
+)
 def test_invalid_options_are_refused(options: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):
         Options(**options)
@@ -133,10 +156,19 @@ def test_invalid_options_are_refused(options: dict[str, str], said: str) -> None
 def test_bending_coefficient_is_right_despite_wrong_masses() -> None:
     """Torques do not determine bending moments: the interval includes the remaining uncertainty."""
     case = replace(CASES[1], load="bending")
-    result = identify([recorded(case, 1)], Options(motion="model", law="coulomb-viscous", load="bending", inertia="fit"))
-    entries = {name: joint.parameters["coulomb_coefficient"] for name, joint in result.calibration.joints.items()
-               if joint.load_part[1] > joint.parameters["coulomb"].value / 4.0}
+    result = identify(
+        [recorded(case, 1)],
+        Options(motion="model", law="coulomb-viscous", load="bending", inertia="fit"),
+    )
+    entries = {
+        name: joint.parameters["coulomb_coefficient"]
+        for name, joint in result.calibration.joints.items()
+        if joint.load_part[1] > joint.parameters["coulomb"].value / 4.0
+    }
     assert len(entries) >= 2
     for name, entry in entries.items():
         assert entry.value == pytest.approx(case.growth, rel=0.05), name
-    assert sum(entry.low <= case.growth <= entry.high for entry in entries.values()) >= len(entries) - 1
+    assert (
+        sum(entry.low <= case.growth <= entry.high for entry in entries.values())
+        >= len(entries) - 1
+    )

@@ -1,4 +1,6 @@
-"""Links in closed loops: MuJoCo moves lab6, whose masses are up to 30 % off, under controllers that see noisy positions."""
+"""Links in closed loops: MuJoCo moves lab6, whose masses are up to 30 % off, under controllers
+that see noisy positions.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -29,12 +31,16 @@ def simulated(loop: ArmLoop) -> Run:
 
 def recorded(loop: ArmLoop, **signals: np.ndarray | None) -> Run:
     run = simulated(loop)
-    changed = {name: values for name, values in {**run.signals, **signals}.items() if values is not None}
+    changed = {
+        name: values for name, values in {**run.signals, **signals}.items() if values is not None
+    }
     return replace(run, signals=changed)
 
 
 def fitted(run: Run) -> InertialFit:
-    return fit_inertia(filtered([run], [LAB6]), LAB6, LAB6.names, law="coulomb-viscous", growth=Growth("none"))[0]
+    return fit_inertia(
+        filtered([run], [LAB6]), LAB6, LAB6.names, law="coulomb-viscous", growth=Growth("none")
+    )[0]
 
 
 @cache
@@ -44,7 +50,10 @@ def of(loop: ArmLoop, references: bool = True) -> InertialFit:
 
 @cache
 def calibrated() -> Identification:
-    return identify([recorded(NOISY)], Options(motion="model", law="coulomb-viscous", load="none", inertia="fit"))
+    return identify(
+        [recorded(NOISY)],
+        Options(motion="model", law="coulomb-viscous", load="none", inertia="fit"),
+    )
 
 
 def errors(fit: InertialFit, loop: ArmLoop) -> np.ndarray:
@@ -68,7 +77,9 @@ def test_bias_by_noise_in_the_loop_is_detected_and_removed() -> None:
     assert now.loop.named
     assert np.mean(np.abs(errors(now, NOISY)) < 1.96) >= 0.94
     assert np.mean(np.abs(errors(before, NOISY)) < 1.96) < 0.9
-    assert np.sqrt(np.mean(errors(now, NOISY) ** 2)) < 0.5 * np.sqrt(np.mean(errors(before, NOISY) ** 2))
+    assert np.sqrt(np.mean(errors(now, NOISY) ** 2)) < 0.5 * np.sqrt(
+        np.mean(errors(before, NOISY) ** 2)
+    )
 
 
 def test_contrasts_state_the_estimates_of_both_fits() -> None:
@@ -80,7 +91,9 @@ def test_contrasts_state_the_estimates_of_both_fits() -> None:
 
 
 def test_references_of_another_log_report_no_bias() -> None:
-    """Such references are independent of the noise and nearly of the motion, so many parameters are not tested."""
+    """Such references are independent of the noise and nearly of the motion, so many
+    parameters are not tested.
+    """
     loop = fitted(recorded(NOISY, q_cmd=STIFF.case.motion(1, STIFF.seconds)[1])).loop
     assert len(loop.asked) < 0.75 * len(loop.contrasts)
     assert not loop.biased
@@ -88,11 +101,18 @@ def test_references_of_another_log_report_no_bias() -> None:
 
 def test_calibration_records_the_bias_and_tested_parameters_have_no_note() -> None:
     made = calibrated().calibration
-    (said,) = [finding.text for finding in calibrated().findings if finding.kind == "closed loop" and finding.joint is None]
+    (said,) = [
+        finding.text
+        for finding in calibrated().findings
+        if finding.kind == "closed loop" and finding.joint is None
+    ]
     assert "inertial or motor parameters beyond their intervals" in said
     record = made.fit["closed_loop_shared"]
     assert record["verdict"] == "biased"
     assert made.model.inertia is not None
     assert set(record["parameters"]) <= set(made.model.inertia.parameters)
-    assert not [name for name, one in made.model.inertia.parameters.items()
-                if name in record["parameters"] and "too weak" in one.note]
+    assert not [
+        name
+        for name, one in made.model.inertia.parameters.items()
+        if name in record["parameters"] and "too weak" in one.note
+    ]

@@ -23,7 +23,9 @@ def test_torques_and_loads_equal_those_of_mujoco(name: str) -> None:
     rubbing = case.forces(t, of_load)[0] - free
     rotors = 0.0 if m.rotors is None else ddq @ m.rotors
     np.testing.assert_allclose(inverse_dynamics(m, q, dq, ddq) + rotors, free, atol=1e-6)
-    np.testing.assert_allclose(joint_loads(m, q, dq, ddq).get(LOADS[name]) * np.sign(dq), rubbing, atol=1e-6)
+    np.testing.assert_allclose(
+        joint_loads(m, q, dq, ddq).get(LOADS[name]) * np.sign(dq), rubbing, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", LOADS)
@@ -40,6 +42,9 @@ def test_friction_of_six_legs_is_told_although_the_platform_is_30_percent_off() 
     found = identify([case.recorded()], case.conditions.options)
     assert max(friction_errors(found, case).values()) < 0.01
     least = bounds(case)
-    errors = [(joint.values[key] / value - 1.0) / least[name][key] for name, joint in found.calibration.joints.items()
-              for key, value in case.friction.items()]
+    errors = [
+        (joint.values[key] / value - 1.0) / least[name][key]
+        for name, joint in found.calibration.joints.items()
+        for key, value in case.friction.items()
+    ]
     assert np.sqrt(np.mean(np.square(errors))) < 2.0

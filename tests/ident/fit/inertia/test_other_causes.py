@@ -1,4 +1,6 @@
-"""Other causes with the effect of wrong masses: torque constants, missing torques, waves, an unstated tool."""
+"""Other causes with the effect of wrong masses: torque constants, missing
+torques, waves, an unstated tool.
+"""
 
 from dataclasses import replace
 
@@ -27,14 +29,22 @@ def altered(run: Run, factor: np.ndarray | float = 1.0, more: np.ndarray | float
 
 
 def fit(run: Run, inertia: str = "auto") -> Identification:
-    return identify([run], Options(motion="model", law="coulomb-viscous", load="torque", inertia=inertia))
+    return identify(
+        [run], Options(motion="model", law="coulomb-viscous", load="torque", inertia=inertia)
+    )
 
 
-@pytest.mark.parametrize("constants", [(0.98, 0.98, 1.02, 1.02, 0.98, 0.98), (0.95, 0.95, 1.05, 1.05, 0.95, 0.95)])
-def test_wrong_torque_constants_are_not_taken_for_wrong_masses(logs, constants: tuple[float, ...]) -> None:
+@pytest.mark.parametrize(
+    "constants", [(0.98, 0.98, 1.02, 1.02, 0.98, 0.98), (0.95, 0.95, 1.05, 1.05, 0.95, 0.95)]
+)
+def test_wrong_torque_constants_are_not_taken_for_wrong_masses(
+    logs, constants: tuple[float, ...]
+) -> None:
     result = fit(altered(logs[RIGHT], np.array(constants)))
     assert result.calibration.model.inertia is None
-    for joint, coulomb, constant in zip(result.calibration.joints.values(), RIGHT.coulomb, constants, strict=True):
+    for joint, coulomb, constant in zip(
+        result.calibration.joints.values(), RIGHT.coulomb, constants, strict=True
+    ):
         assert joint.parameters["coulomb"].value == pytest.approx(constant * coulomb, rel=0.02)
 
 
@@ -43,18 +53,29 @@ def test_friction_is_right_despite_wrong_masses_and_torque_constants(logs) -> No
     result = fit(altered(logs[WRONG], constants))
     assert result.calibration.model.inertia is not None
     assert result.calibration.model.inertia.constants > 0.0
-    assert "Torque constants are assumed to be wrong" in "".join(finding.text for finding in result.findings)
-    for joint, coulomb in zip(result.calibration.joints.values(), constants * WRONG.coulomb, strict=True):
+    assert "Torque constants are assumed to be wrong" in "".join(
+        finding.text for finding in result.findings
+    )
+    for joint, coulomb in zip(
+        result.calibration.joints.values(), constants * WRONG.coulomb, strict=True
+    ):
         assert joint.parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
 
 
-@pytest.mark.parametrize("effect", ["friction waves twice a turn", "directions differ", "torque ripple"])
+@pytest.mark.parametrize(
+    "effect", ["friction waves twice a turn", "directions differ", "torque ripple"]
+)
 def test_effects_of_friction_and_gears_are_not_taken_for_wrong_masses(logs, effect: str) -> None:
     run, model = logs[RIGHT], RIGHT.model
     q, dq = run.signals["q"], np.gradient(run.signals["q"], run.t, axis=0)
-    more = {"friction waves twice a turn": 0.05 * RIGHT.coulomb * np.sign(dq) * np.sin(2.0 * q),
-            "directions differ": 0.2 * 0.6 * RIGHT.coulomb * np.abs(dq), "torque ripple": 0.03 * RIGHT.coulomb * np.sin(7.0 * q)}
-    assert not contradicted(filtered([altered(run, more=more[effect])], [model]), model, model.names)
+    more = {
+        "friction waves twice a turn": 0.05 * RIGHT.coulomb * np.sign(dq) * np.sin(2.0 * q),
+        "directions differ": 0.2 * 0.6 * RIGHT.coulomb * np.abs(dq),
+        "torque ripple": 0.03 * RIGHT.coulomb * np.sin(7.0 * q),
+    }
+    assert not contradicted(
+        filtered([altered(run, more=more[effect])], [model]), model, model.names
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, np.nan])
@@ -64,14 +85,22 @@ def test_joint_without_recorded_torque_is_left_out(logs, value: float) -> None:
     result = fit(replace(logs[WRONG], signals={**logs[WRONG].signals, "tau": tau}))
     assert "j3" not in result.calibration.joints
     for name, coulomb in (("j2", WRONG.coulomb[1]), ("j4", WRONG.coulomb[3])):
-        assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
+        assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(
+            coulomb, rel=0.02
+        )
 
 
 def test_joint_with_wrong_torque_sign_is_left_out(logs) -> None:
     result = fit(altered(logs[WRONG], np.array([1.0, 1.0, 1.0, 1.0, -1.0, 1.0])))
     assert "j5" not in result.calibration.joints
-    for name, coulomb in (("j2", WRONG.coulomb[1]), ("j3", WRONG.coulomb[2]), ("j4", WRONG.coulomb[3])):
-        assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02)
+    for name, coulomb in (
+        ("j2", WRONG.coulomb[1]),
+        ("j3", WRONG.coulomb[2]),
+        ("j4", WRONG.coulomb[3]),
+    ):
+        assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(
+            coulomb, rel=0.02
+        )
 
 
 def test_no_tool_is_reported_if_all_links_are_heavier(logs) -> None:
@@ -80,7 +109,9 @@ def test_no_tool_is_reported_if_all_links_are_heavier(logs) -> None:
     model = RIGHT.model
     _, q, dq, ddq = RIGHT.motion(RIGHT.seed, SECONDS)
     heavier = altered(logs[RIGHT], more=0.3 * inverse_dynamics(model, q, dq, ddq))
-    (said,) = [finding.text for finding in fit(heavier, "fit").findings if finding.kind == "inertia"]
+    (said,) = [
+        finding.text for finding in fit(heavier, "fit").findings if finding.kind == "inertia"
+    ]
     assert "tool" not in said
 
 
@@ -93,6 +124,12 @@ def test_unstated_tool_is_reported(logs) -> None:
     com = model.com.copy()
     com[-1] = (model.mass[-1] * model.com[-1] + 2.0 * np.array([0.02, 0.0, 0.12])) / mass[-1]
     _, q, dq, ddq = RIGHT.motion(RIGHT.seed, SECONDS)
-    more = inverse_dynamics(replace(model, mass=mass, com=com), q, dq, ddq) - inverse_dynamics(model, q, dq, ddq)
-    (said,) = [finding.text for finding in fit(altered(logs[RIGHT], more=more)).findings if finding.kind == "inertia"]
+    more = inverse_dynamics(replace(model, mass=mass, com=com), q, dq, ddq) - inverse_dynamics(
+        model, q, dq, ddq
+    )
+    (said,) = [
+        finding.text
+        for finding in fit(altered(logs[RIGHT], more=more)).findings
+        if finding.kind == "inertia"
+    ]
     assert "An unstated tool of about 2" in said or "An unstated tool of about 1.9" in said

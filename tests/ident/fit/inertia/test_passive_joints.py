@@ -1,4 +1,6 @@
-"""Friction of passive joints, and links of a closed chain: the planar 3-PRR, moved by P2's own equations."""
+"""Friction of passive joints, and links of a closed chain: the planar 3-PRR,
+moved by P2's own equations.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -29,7 +31,9 @@ MACHINES = {"planar-3-prr": (0.004, 13), "three-loop-chain": (0.5, 18), "gough-s
 
 
 @cache
-def identified(part: float = 0.0, pin: float = 0.0, inertia: str = "trust", rate: float = 250.0) -> Identification:
+def identified(
+    part: float = 0.0, pin: float = 0.0, inertia: str = "trust", rate: float = 250.0
+) -> Identification:
     options = Options(law="tustin", load="normal", motion="model", inertia=inertia)
     return identify([WrongPRR(1, part, pin, rate=rate).recorded()], options)
 
@@ -40,9 +44,15 @@ def test_torques_of_a_closed_chain_are_linear_in_inertial_parameters(name: str) 
     m, rng = load_mechanism(load_arm(name)), np.random.default_rng(1)
     q, dq, ddq = (rng.uniform(-size, size, (20, m.n)) for size in (far, 1.0, 3.0))
     tau = inverse_dynamics(m, q, dq, ddq)
-    np.testing.assert_allclose(torque_regressor(m, q, dq, ddq) @ inertial_parameters(m), tau, atol=1e-11 * np.abs(tau).max())
+    np.testing.assert_allclose(
+        torque_regressor(m, q, dq, ddq) @ inertial_parameters(m),
+        tau,
+        atol=1e-11 * np.abs(tau).max(),
+    )
     heavier = changed(m, 0.1 * inertial_parameters(m))
-    np.testing.assert_allclose(inverse_dynamics(heavier, q, dq, ddq), 1.1 * tau, atol=1e-10 * np.abs(tau).max())
+    np.testing.assert_allclose(
+        inverse_dynamics(heavier, q, dq, ddq), 1.1 * tau, atol=1e-10 * np.abs(tau).max()
+    )
     assert len(base_parameters(m).names) == rank
 
 
@@ -57,10 +67,14 @@ def test_pin_friction_equals_the_equations_of_p2() -> None:
     home = truth.forces(np.array([[0.0, 0.28, 0.0]]), zero, zero, Slider())[1]
     pins = PassiveJoints("pins", ("link1", "link2", "link3"), values={"coulomb_coefficient": 0.002})
     rubbing = replace(m, chain=m.chain.with_classes([pins]))
-    force, x, dx, ddx = truth.forces(*moving, Slider(coulomb=0.0, static=0.0, viscous=0.0, pin=0.002))
+    force, x, dx, ddx = truth.forces(
+        *moving, Slider(coulomb=0.0, static=0.0, viscous=0.0, pin=0.002)
+    )
     np.testing.assert_allclose(inverse_dynamics(rubbing, x - home, dx, ddx), force, atol=1e-9)
     with_load, *_ = truth.forces(*moving, Slider(coulomb=1.0, static=1.0, viscous=0.0, pin=0.002))
-    np.testing.assert_allclose(joint_loads(rubbing, x - home, dx, ddx).normal, np.abs(with_load - force), atol=1e-9)
+    np.testing.assert_allclose(
+        joint_loads(rubbing, x - home, dx, ddx).normal, np.abs(with_load - force), atol=1e-9
+    )
     assert np.abs(joint_loads(m, x - home, dx, ddx).normal - np.abs(with_load - force)).max() > 1.0
 
 
@@ -68,7 +82,9 @@ def test_friction_of_sliders_and_pins_is_separated() -> None:
     found = identified(pin=0.002, rate=500.0)
     pins = found.calibration.model.passive.classes["pins"].parameters
     assert pins["coulomb_coefficient"].verdict == "identified"
-    assert abs(pins["coulomb_coefficient"].value - 0.002) < min(2e-4, 1.5 * pins["coulomb_coefficient"].half_width)
+    assert abs(pins["coulomb_coefficient"].value - 0.002) < min(
+        2e-4, 1.5 * pins["coulomb_coefficient"].half_width
+    )
     assert (pins["coulomb"].high, pins["viscous"].high) < (0.01, 0.02)
     for name in ("slider1", "slider2", "slider3"):
         parameters = found.calibration.joints[name].parameters
@@ -81,18 +97,30 @@ def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> N
     found = identified(0.3, inertia="fit")
     assert found.calibration.model.inertia is not None
     base, truth = base_parameters(case.mechanism), inertial_parameters(case.mechanism)
-    held = [one.low <= value <= one.high for one, value in zip(
-        found.calibration.model.inertia.parameters.values(), (base.combination @ truth).tolist(), strict=True)]
+    held = [
+        one.low <= value <= one.high
+        for one, value in zip(
+            found.calibration.model.inertia.parameters.values(),
+            (base.combination @ truth).tolist(),
+            strict=True,
+        )
+    ]
     assert np.mean(held) > 0.75
     errors, trusting = friction_errors(found, case), friction_errors(identified(0.3), case)
     assert max(errors["slider1"], errors["slider2"]) < 0.03
-    assert max(errors["slider1"], errors["slider2"]) < 0.5 * max(trusting["slider1"], trusting["slider2"])
+    assert max(errors["slider1"], errors["slider2"]) < 0.5 * max(
+        trusting["slider1"], trusting["slider2"]
+    )
 
 
 def test_load_and_coefficient_are_right_together() -> None:
-    """A friction constant must not replace the mean of the load: then the load was 12 % too large, friction 7 % wrong."""
+    """A friction constant must not replace the mean of the load: then the load was 12 % too
+    large, friction 7 % wrong.
+    """
     case = WrongPRR(2, rate=250.0)
-    found = identify([case.recorded()], Options(law="tustin", load="normal", motion="model", inertia="fit"))
+    found = identify(
+        [case.recorded()], Options(law="tustin", load="normal", motion="model", inertia="fit")
+    )
     assert max(friction_errors(found, case).values()) < 0.02
 
 
@@ -154,20 +182,28 @@ def classes(**tables: PassiveTable) -> Mechanism:
 
 
 def test_impossible_classes_are_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"toml: \[passive\]: pins: unknown joint without a drive 'leg9' .valid: hip1, hip2"):
+    with pytest.raises(
+        InputError,
+        match=r"toml: \[passive\]: pins: unknown joint without a drive 'leg9' .valid: hip1, hip2",
+    ):
         classes(pins=PassiveTable(("leg9",)))
     with pytest.raises(InputError, match="hip1 belongs to a already"):
         classes(a=PassiveTable(("hip1",)), b=PassiveTable(("hip2", "hip1")))
     with pytest.raises(InputError, match="unknown parameter 'coulomb'"):
         classes(a=PassiveTable(("hip1",), friction={"coulomb": 1.0}))
-    with pytest.raises(InputError, match="lab6 has no closed chain and therefore no passive joints"):
+    with pytest.raises(
+        InputError, match="lab6 has no closed chain and therefore no passive joints"
+    ):
         load_mechanism(replace(load_arm("lab6"), passive={"a": PassiveTable(("j1",))}))
 
 
 def test_stated_friction_of_spherical_joints_opposes_the_motion() -> None:
     """P4's legs: drives must work against hips with a friction arm."""
     hips = tuple(f"hip{k}" for k in range(1, 7))
-    plain, rubbing = load_mechanism(load_arm("gough-stewart")), classes(hips=PassiveTable(hips, friction={"friction_arm": 0.01}))
+    plain, rubbing = (
+        load_mechanism(load_arm("gough-stewart")),
+        classes(hips=PassiveTable(hips, friction={"friction_arm": 0.01})),
+    )
     q, dq = np.full((1, 6), 0.02), np.array([[0.1, -0.1, 0.05, 0.0, 0.1, -0.05]])
     more = inverse_dynamics(rubbing, q, dq) - inverse_dynamics(plain, q, dq)
     assert float(np.sum(more * dq)) > 0.0
@@ -200,6 +236,8 @@ def test_simulation_includes_stated_and_identified_pin_friction() -> None:
     stated = PassiveTable(("link1", "link2", "link3"), friction={"coulomb_coefficient": 0.002})
     m = load_mechanism(replace(arm, passive={"pins": stated}))
     found = moving(m)
-    assert all(found.friction[name].parameters["coulomb_coefficient"] == 0.002 for name in stated.joints)
+    assert all(
+        found.friction[name].parameters["coulomb_coefficient"] == 0.002 for name in stated.joints
+    )
     assert all(found.source[name] == "arm file" for name in stated.joints)
     assert all(name not in moving(load_mechanism(arm)).friction for name in stated.joints)

@@ -1,6 +1,7 @@
 """Bias by what goes round a control loop: found where it is, not where it is not, and taken out.
 
-The joint, its controller and its noise are simulated in `benchmarks/loop_simulation.py`, which uses nothing of the package.
+The joint, its controller and its noise are simulated in `benchmarks/loop_simulation.py`, which
+uses nothing of the package.
 """
 
 from dataclasses import replace
@@ -64,7 +65,9 @@ def test_unmodelled_torque_biases_inertia_and_instruments_correct_it(seed: int) 
     assert "by instrumental variables" in said
 
 
-@pytest.mark.parametrize("loop", [Loop(seconds=30.0), Loop(stiffness=200.0, damping=20.0, rate=250.0)])
+@pytest.mark.parametrize(
+    "loop", [Loop(seconds=30.0), Loop(stiffness=200.0, damping=20.0, rate=250.0)]
+)
 def test_an_ordinary_loop_is_left_alone(loop: Loop) -> None:
     plain, told = fitted(loop), fitted(loop, reference=commanded(logged(loop)))
     assert told.loop is not None
@@ -75,7 +78,9 @@ def test_an_ordinary_loop_is_left_alone(loop: Loop) -> None:
 
 
 def test_estimates_by_instruments_are_those_of_the_textbook() -> None:
-    """(Z' W X)^-1 Z' W tau, where the columns are written out here and the weights are those of the fit."""
+    """(Z' W X)^-1 Z' W tau, where the columns are written out here and the
+    weights are those of the fit.
+    """
     log = logged(_SOFT)
     motion = reduce_motion(log, "joint")
     told = along(motion, commanded(log), ("joint",))
@@ -84,11 +89,17 @@ def test_estimates_by_instruments_are_those_of_the_textbook() -> None:
 
     def columns(one, q):
         dq = np.copysign(np.maximum(np.abs(one.dq), one.least), one.dq)
-        return np.column_stack([motion.view(values) for values in (np.sign(dq), dq, one.ddq, np.ones(len(dq)), np.sin(q),
-                                                                   np.cos(q))])
+        return np.column_stack(
+            [
+                motion.view(values)
+                for values in (np.sign(dq), dq, one.ddq, np.ones(len(dq)), np.sin(q), np.cos(q))
+            ]
+        )
 
-    X, Z, tau = (fit.noise.whiten(values, fit.data.group) for values in (
-        columns(motion, motion.q), columns(told, motion.q), motion.view(motion.tau)))
+    X, Z, tau = (
+        fit.noise.whiten(values, fit.data.group)
+        for values in (columns(motion, motion.q), columns(told, motion.q), motion.view(motion.tau))
+    )
     names = ("coulomb", "viscous", "inertia")
     textbook = dict(zip(names, np.linalg.solve(Z.T @ X, Z.T @ tau), strict=False))
     least = dict(zip(names, np.linalg.lstsq(X, tau, rcond=None)[0], strict=False))
@@ -103,29 +114,48 @@ def test_references_that_the_joint_does_not_follow_are_no_instruments() -> None:
     log = filtered([replace(run, signals=run.signals | {"q_cmd": other})], [model(_SOFT)])
     told = identify_motion(log, model(_SOFT), "joint", _OPTIONS, reference=commanded(log))
     assert told.loop is not None
-    assert (told.loop.verdict, told.loop.note) == ("not tested", "the joint follows its reference too loosely")
+    assert (told.loop.verdict, told.loop.note) == (
+        "not tested",
+        "the joint follows its reference too loosely",
+    )
     assert told.fit.parameters == fitted(_SOFT).fit.parameters
 
 
-@pytest.mark.parametrize(("told", "verdict", "note"), [
-    ("rest", "not tested", "the reference stands still while the joint moves"),
-    ("measured", "clean", "the measured motion is the commanded one"),
-    ("none", "not tested", "no position references (q_cmd) in the log, or a closed chain")])
+@pytest.mark.parametrize(
+    ("told", "verdict", "note"),
+    [
+        ("rest", "not tested", "the reference stands still while the joint moves"),
+        ("measured", "clean", "the measured motion is the commanded one"),
+        ("none", "not tested", "no position references (q_cmd) in the log, or a closed chain"),
+    ],
+)
 def test_a_note_says_why_a_fit_was_not_tested(told: str, verdict: str, note: str) -> None:
     run = runs(_SOFT)[0]
     signals = dict(run.signals)
     references = {"rest": np.zeros_like(signals["q"]), "measured": signals["q"]}
     signals.pop("q_cmd")
-    log = filtered([replace(run, signals=signals | ({"q_cmd": references[told]} if told in references else {}))], [model(_SOFT)])
+    log = filtered(
+        [
+            replace(
+                run, signals=signals | ({"q_cmd": references[told]} if told in references else {})
+            )
+        ],
+        [model(_SOFT)],
+    )
     found = identify_motion(log, model(_SOFT), "joint", _OPTIONS, reference=commanded(log)).loop
     assert found is not None
     assert (found.verdict, found.note) == (verdict, note)
 
 
-@pytest.mark.skipif(not LOGS.is_dir(), reason="the measured logs are not part of the project; they are missing beside it")
+@pytest.mark.skipif(
+    not LOGS.is_dir(),
+    reason="the measured logs are not part of the project; they are missing beside it",
+)
 class TestRealLogs:
     def test_emps_has_no_bias_as_its_authors_found(self) -> None:
-        """Janot, Gautier and Brunot (2019): the regressor does not go with the error; M = 95.15 kg."""
+        """Janot, Gautier and Brunot (2019): the regressor does not go
+        with the error; M = 95.15 kg.
+        """
         result = identify([emps_run()], replace(_OPTIONS))
         joint = result.joints["carriage"]
         assert joint.loop is not None
@@ -134,14 +164,21 @@ class TestRealLogs:
         assert result.calibration.fit["closed_loop"]["carriage"]["verdict"] == "clean"
 
     def test_z1_is_biased_and_instruments_agree_with_a_lower_bandwidth(self) -> None:
-        """Noise of quick accelerations makes inertia small; below 5 Hz there is little of it, and least squares need no help."""
+        """Noise of quick accelerations makes inertia small; below 5 Hz there is little of it, and
+        least squares need no help.
+        """
         run = z1_run()
-        mechanism, options = load_mechanism(run.arm), Options(law="coulomb-viscous", motion="model", load="none")
+        mechanism, options = (
+            load_mechanism(run.arm),
+            Options(law="coulomb-viscous", motion="model", load="none"),
+        )
         log, slow = filtered([run], [mechanism]), filtered([run], [mechanism], 5.0)
         reference = commanded(log)
         for name in ("joint1", "joint5", "joint6"):
-            plain, told, quiet = (identify_motion(of, mechanism, name, options, reference=by) for of, by in (
-                (log, None), (log, reference), (slow, None)))
+            plain, told, quiet = (
+                identify_motion(of, mechanism, name, options, reference=by)
+                for of, by in ((log, None), (log, reference), (slow, None))
+            )
             assert told.loop is not None
             assert "inertia" in told.loop.named
             quietly = quiet.gravity["inertia"].value

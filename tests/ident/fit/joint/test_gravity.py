@@ -1,4 +1,6 @@
-"""The even part of one joint: scale, offset, and differences between the directions, including false claims."""
+"""The even part of one joint: scale, offset, and differences between the
+directions, including false claims.
+"""
 
 from dataclasses import replace
 
@@ -19,16 +21,29 @@ from stribeck.ident.log.run import load_run
 TRIPS, BINS = 42, 3
 
 
-def even_parts(seed: int, viscous: float = 0.0, driving: float = 0.0, scale: float = 1.0) -> tuple[np.ndarray, ...]:
-    """Speed, even part, gravity, friction, load (a bearing's, apart from gravity) and round trip of every point."""
+def even_parts(
+    seed: int, viscous: float = 0.0, driving: float = 0.0, scale: float = 1.0
+) -> tuple[np.ndarray, ...]:
+    """Speed, even part, gravity, friction, load (a bearing's, apart from gravity) and
+    round trip of every point.
+    """
     rng = np.random.default_rng(seed)
     trip = np.repeat(np.arange(TRIPS), BINS)
     w = np.repeat(rng.permutation(np.geomspace(0.01, 1.2, TRIPS)), BINS)
-    gravity = 12.0 * np.sin(rng.uniform(-1.5, 1.5, TRIPS)[trip] + np.tile(np.linspace(0.0, 0.3, BINS), TRIPS))
+    gravity = 12.0 * np.sin(
+        rng.uniform(-1.5, 1.5, TRIPS)[trip] + np.tile(np.linspace(0.0, 0.3, BINS), TRIPS)
+    )
     load = 10.0 + 8.0 * rng.uniform(-1.0, 1.0, TRIPS)[trip]
     friction = 4.0 + 0.1 * load + 3.0 * w
     level = 0.01 * rng.standard_normal(TRIPS)[trip] * friction
-    even = scale * gravity + 0.3 + viscous * w + driving * load * np.sign(gravity) + level + 0.01 * rng.standard_normal(len(w))
+    even = (
+        scale * gravity
+        + 0.3
+        + viscous * w
+        + driving * load * np.sign(gravity)
+        + level
+        + 0.01 * rng.standard_normal(len(w))
+    )
     return w, even, gravity, friction, load, trip
 
 
@@ -47,15 +62,22 @@ def claimed(seed: int, **truth: float) -> str:
 
 
 def test_no_difference_is_invented() -> None:
-    """Where directions are alike, a difference is claimed in at most 2 % of cases; a scale that is off changes nothing."""
+    """Where directions are alike, a difference is claimed in at most 2 % of cases; a scale
+    that is off changes nothing.
+    """
     claims = [claimed(seed, scale=(1.0, 0.93, 1.08)[seed % 3]) for seed in range(300)]
     assert sum(claim != "none" for claim in claims) <= 6
 
 
 def test_a_handful_of_round_trips_makes_no_claim() -> None:
     for seed in range(5):
-        w, even, gravity, friction, load, trip = (values[:11 * BINS] for values in even_parts(seed, viscous=0.3))
-        assert choose_direction(even, gravity, friction, trip, directions_on_offer(w, gravity, load)) == "none"
+        w, even, gravity, friction, load, trip = (
+            values[: 11 * BINS] for values in even_parts(seed, viscous=0.3)
+        )
+        assert (
+            choose_direction(even, gravity, friction, trip, directions_on_offer(w, gravity, load))
+            == "none"
+        )
 
 
 @pytest.mark.parametrize("truth", [{"viscous": 0.3}, {"driving": 0.01}])
@@ -65,9 +87,13 @@ def test_a_difference_is_found_and_covered(truth: dict[str, float]) -> None:
     hits = []
     for seed in range(40):
         w, even, gravity, friction, load, trip = even_parts(seed, **truth)
-        found = fit_gravity(even, gravity, friction, trip, differences=directions_on_offer(w, gravity, load)[kind])
-        hits += [found[f"{kind}_difference"].low <= value <= found[f"{kind}_difference"].high,
-                 found["scale"].low <= 1.0 <= found["scale"].high]
+        found = fit_gravity(
+            even, gravity, friction, trip, differences=directions_on_offer(w, gravity, load)[kind]
+        )
+        hits += [
+            found[f"{kind}_difference"].low <= value <= found[f"{kind}_difference"].high,
+            found["scale"].low <= 1.0 <= found["scale"].high,
+        ]
     assert np.mean(hits) >= 0.88
 
 
@@ -75,8 +101,17 @@ def test_a_difference_is_found_and_covered(truth: dict[str, float]) -> None:
 def test_friction_that_would_drive_is_doubted(half: float, doubted: bool) -> None:
     w = np.tile(np.geomspace(0.01, 1.0, 8), 3)
     load = np.random.default_rng(0).uniform(5.0, 20.0, len(w))
-    fit = fit_law(FitPoints(w, 2.0 + 0.03 * load + w, load, np.arange(len(w))), LAWS["coulomb-viscous"], "torque")
-    found, = directions("j1", "driving", fit, {"driving_difference": Parameter(half, 0.001, half, half, "1", "identified")})
+    fit = fit_law(
+        FitPoints(w, 2.0 + 0.03 * load + w, load, np.arange(len(w))),
+        LAWS["coulomb-viscous"],
+        "torque",
+    )
+    (found,) = directions(
+        "j1",
+        "driving",
+        fit,
+        {"driving_difference": Parameter(half, 0.001, half, half, "1", "identified")},
+    )
     assert ("assumed right, are wrong" in found.text) == doubted
 
 
@@ -88,12 +123,18 @@ def test_driving_by_the_transmitted_torque_is_not_on_offer() -> None:
     assert set(directions_on_offer(w, gravity, None)) == {"none", "viscous"}
 
 
-@pytest.mark.parametrize(("low", "high", "word"),
-                         [(1.004, 1.262, "identified"), (1.09, 1.17, "weak"), (0.99, 1.27, "identified")])
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [(1.004, 1.262, "identified"), (1.09, 1.17, "weak"), (0.99, 1.27, "identified")],
+)
 def test_only_a_precise_scale_puts_loads_in_doubt(low: float, high: float, word: str) -> None:
-    """Gravity of the last joint is a few hundredths of a N·m: torque over model of 1.13 is chance there."""
+    """Gravity of the last joint is a few hundredths of a N·m: torque over
+    model of 1.13 is chance there.
+    """
     joints = identify([load_run(data_dir() / "golden" / "runs" / "constant-speed")]).joints
-    scale = replace(joints["hinge"].gravity["scale"], value=1.13, low=low, high=high, verdict="identified")
+    scale = replace(
+        joints["hinge"].gravity["scale"], value=1.13, low=low, high=high, verdict="identified"
+    )
     (found,) = doubted({"hinge": replace(joints["hinge"], gravity={"scale": scale})}).values()
     assert found.fit.parameters["coulomb_coefficient"].verdict == word
 
@@ -102,7 +143,9 @@ def seen_at(shift: float, seed: int, span: float = 2.4) -> tuple[float, float] |
     """What is found of a zero that is off: the log says q, gravity is that at q + shift."""
     rng = np.random.default_rng(seed)
     trip = np.repeat(np.arange(TRIPS), BINS)
-    q = rng.uniform(-span / 2.0, span / 2.0, TRIPS)[trip] + np.tile(np.linspace(0.0, 0.3, BINS), TRIPS)
+    q = rng.uniform(-span / 2.0, span / 2.0, TRIPS)[trip] + np.tile(
+        np.linspace(0.0, 0.3, BINS), TRIPS
+    )
     friction = 4.0 + 3.0 * np.repeat(rng.permutation(np.geomspace(0.01, 1.2, TRIPS)), BINS)
     even = 12.0 * np.sin(q + shift) + 0.3 + 0.01 * rng.standard_normal(TRIPS)[trip] * friction
     return zero_shift(even, 12.0 * np.sin(q), 12.0 * np.cos(q), friction, trip)

@@ -1,4 +1,6 @@
-"""Viscous friction that grows with the load: found with and without other effects, and its laws compete only if needed."""
+"""Viscous friction that grows with the load: found with and without other effects, and its
+laws compete only if needed.
+"""
 
 import numpy as np
 import pandas as pd
@@ -9,24 +11,50 @@ from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
 from stribeck.ident.fit.joint.options import Options
 
 SPEEDS = np.geomspace(0.03, 1.5, 9)
-LOADS = np.array([2.0, 6.0, 10.0, 14.0])            # N·m, by posture
+LOADS = np.array([2.0, 6.0, 10.0, 14.0])  # N·m, by posture
 
 
-def found(seed: int, grows: float, drop: float = 0.0, options: Options | None = None, dry: float = 0.08) -> JointFit:
+def found(
+    seed: int, grows: float, drop: float = 0.0, options: Options | None = None, dry: float = 0.08
+) -> JointFit:
     """Coulomb friction 3 + `dry` L, viscous 2 + `grows` L, and an excess at low speed."""
     rng, rows = np.random.default_rng(seed), []
-    for trip, (load, w) in enumerate((load, w) for w in rng.permutation(SPEEDS) for load in rng.permutation(LOADS)):
+    for trip, (load, w) in enumerate(
+        (load, w) for w in rng.permutation(SPEEDS) for load in rng.permutation(LOADS)
+    ):
         friction = 3.0 + dry * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + grows * load) * w
         odd = friction * (1.0 + 0.004 * rng.standard_normal()) + 0.03 * rng.standard_normal(4)
-        rows += [{"joint": "j4", "segment": trip, "posture": 0, "speed": w, "position": float(k), "odd": tau, "even": 0.0,
-                  "gravity": 0.0, "gravity_rate": 0.0, "torque": load, "bending": 1.0, "radial": 1.0, "axial": 1.0,
-                  "normal": np.nan, "n": 100, "std": 0.1, "t": 10.0 * trip + k, "temperature": np.nan, "reference": False,
-                  "run": "one"}
-                 for k, tau in enumerate(odd)]
+        rows += [
+            {
+                "joint": "j4",
+                "segment": trip,
+                "posture": 0,
+                "speed": w,
+                "position": float(k),
+                "odd": tau,
+                "even": 0.0,
+                "gravity": 0.0,
+                "gravity_rate": 0.0,
+                "torque": load,
+                "bending": 1.0,
+                "radial": 1.0,
+                "axial": 1.0,
+                "normal": np.nan,
+                "n": 100,
+                "std": 0.1,
+                "t": 10.0 * trip + k,
+                "temperature": np.nan,
+                "reference": False,
+                "run": "one",
+            }
+            for k, tau in enumerate(odd)
+        ]
     return identify_joint(pd.DataFrame(rows), load_mechanism("lab6"), "j4", options)
 
 
-@pytest.mark.parametrize(("drop", "law"), [(0.0, "loaded-viscous"), (1.2, "stribeck-loaded-viscous")])
+@pytest.mark.parametrize(
+    ("drop", "law"), [(0.0, "loaded-viscous"), (1.2, "stribeck-loaded-viscous")]
+)
 def test_loaded_viscous_friction_is_found_with_its_coefficient(drop: float, law: str) -> None:
     inside = 0
     for seed in range(4):

@@ -40,7 +40,9 @@ def test_a_law_that_does_not_fit_comes_first_with_size_place_and_what_to_do() ->
 def test_directions_that_differ_at_low_speed_only_show_in_the_even_part() -> None:
     table = points(32, 0.0, "one")
     random = np.random.default_rng(3)
-    table["even"] = 0.3 * np.exp(-((table["speed"] / 0.1) ** 2)) + 0.02 * random.standard_normal(len(table))
+    table["even"] = 0.3 * np.exp(-((table["speed"] / 0.1) ** 2)) + 0.02 * random.standard_normal(
+        len(table)
+    )
     found = identified(table)
     assert {one.over for one in found.fit.lack_of_fit} == {"direction"}
     assert found.fit.parameters["coulomb"].verdict == "identified"

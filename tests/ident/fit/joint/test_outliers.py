@@ -1,4 +1,6 @@
-"""Outliers are found and count less; clean data are fitted as with least squares; a law that does not fit gives no outliers."""
+"""Outliers are found and count less; clean data are fitted as with least squares; a law that does
+not fit gives no outliers.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +16,12 @@ TRUTH = {"coulomb": 1.0, "static": 1.3, "viscous": 0.5}
 
 
 def friction(seed=0, noise=0.01, drop=0.3):
-    return 1.0 + drop * np.exp(-(W / 0.05) ** 2) + 0.5 * W + noise * np.random.default_rng(seed).standard_normal(len(W))
+    return (
+        1.0
+        + drop * np.exp(-((W / 0.05) ** 2))
+        + 0.5 * W
+        + noise * np.random.default_rng(seed).standard_normal(len(W))
+    )
 
 
 def spoiled(seed=0):
@@ -55,10 +62,12 @@ def test_clean_round_trips_are_fitted_as_without(noise, drop):
 
 @pytest.mark.parametrize("law", ["coulomb-viscous", "quadratic"])
 def test_a_law_that_does_not_fit_makes_no_outliers(law):
-    """A drop over a few speeds, at the slowest or amid them, is friction and not what went wrong."""
+    """A drop over a few speeds, at the slowest or amid them, is
+    friction and not what went wrong.
+    """
     noise = 0.003 * np.random.default_rng(0).standard_normal(len(W))
     for place in (0.01, 0.1):
-        tau = 1.0 + 0.4 * np.exp(-(np.log(W / place) / 0.25) ** 2) + 0.5 * W + noise
+        tau = 1.0 + 0.4 * np.exp(-((np.log(W / place) / 0.25) ** 2)) + 0.5 * W + noise
         data = FitPoints(W, tau, None, np.arange(len(W)))
         assert not outliers(data, fit_friction(W, tau, law=law, loss="squares")).any()
 
@@ -85,8 +94,12 @@ def test_points_that_repeat_each_other_change_nothing(repeated: int) -> None:
     friction = 2.0 + 3.0 * SPEED + 0.15 * np.exp(-((SPEED / 0.1) ** 2))
     for seed in range(8):
         w, torque = shuffled(seed, friction)
-        samples = np.repeat(torque, repeated) + 1e-3 * np.random.default_rng(seed).standard_normal(len(w) * repeated)
-        many = fit_friction(np.repeat(w, repeated), samples, group=np.repeat(np.arange(len(w)), repeated))
+        samples = np.repeat(torque, repeated) + 1e-3 * np.random.default_rng(seed).standard_normal(
+            len(w) * repeated
+        )
+        many = fit_friction(
+            np.repeat(w, repeated), samples, group=np.repeat(np.arange(len(w)), repeated)
+        )
         one = fit_friction(w, torque)
         assert many.stribeck_share == pytest.approx(one.stribeck_share, abs=0.05)
         assert many.predict([0.03])[0] == pytest.approx(one.predict([0.03])[0], abs=0.01)

@@ -1,4 +1,6 @@
-"""Waves of friction with position: not taken for a load, removed if present, not invented, and doubtful if a load looks alike."""
+"""Waves of friction with position: not taken for a load, removed if present, not invented, and
+doubtful if a load looks alike.
+"""
 
 import numpy as np
 import pandas as pd
@@ -13,33 +15,66 @@ from stribeck.ident.log.motion.motion_points import reduce_motion
 from tests.ident.fit.joint.test_general_motion import pendulum, swing
 
 SPEEDS = np.geomspace(0.02, 1.2, 9)
-PLACES = np.linspace(-1.0, 1.4, 12)             # rad, of the bins of a stroke: not even about zero
+PLACES = np.linspace(-1.0, 1.4, 12)  # rad, of the bins of a stroke: not even about zero
 SEEDS = 3
-WEIGHTS = (2.0, 6.0, 10.0, 14.0)                # N·m of gravity at the most, by posture
+WEIGHTS = (2.0, 6.0, 10.0, 14.0)  # N·m of gravity at the most, by posture
 
 
-def trips(seed: int, ripple: float = 0.0, order: int = 1, slope: float = 0.0, weights: tuple[float, ...] = WEIGHTS,
-          phase: float = 0.6, load=lambda q: np.abs(np.cos(q)), drop: float = 0.0, noise: float = 1.0,
-          slow_way: float = 1.0) -> pd.DataFrame:
-    """Round trips in postures of different weight: Coulomb friction 4 N·m that waves, with an excess at low speed, 2 N·m·s/rad,
-    and a slope per load. Slow ones go so much of the way."""
+def trips(
+    seed: int,
+    ripple: float = 0.0,
+    order: int = 1,
+    slope: float = 0.0,
+    weights: tuple[float, ...] = WEIGHTS,
+    phase: float = 0.6,
+    load=lambda q: np.abs(np.cos(q)),
+    drop: float = 0.0,
+    noise: float = 1.0,
+    slow_way: float = 1.0,
+) -> pd.DataFrame:
+    """Round trips in postures of different weight: Coulomb friction 4 N·m that waves, with an
+    excess at low speed, 2 N·m·s/rad, and a slope per load. Slow ones go so much of the way."""
     rng, rows = np.random.default_rng(seed), []
-    for trip, (weight, w) in enumerate((weight, w) for weight in weights for w in rng.permutation(SPEEDS)):
+    for trip, (weight, w) in enumerate(
+        (weight, w) for weight in weights for w in rng.permutation(SPEEDS)
+    ):
         places = PLACES if w > 0.1 else PLACES[0] + slow_way * (PLACES - PLACES[0])
         pressed, wave = weight * load(places), 1.0 + ripple * np.sin(order * places + phase)
-        odd = ((4.0 + drop * np.exp(-((w / 0.05) ** 2)) + slope * pressed) * wave + 2.0 * w)
+        odd = (4.0 + drop * np.exp(-((w / 0.05) ** 2)) + slope * pressed) * wave + 2.0 * w
         odd *= 1.0 + 0.01 * noise * rng.standard_normal()
         odd += 0.03 * noise * rng.standard_normal(len(places))
-        rows += [{"joint": "j4", "segment": trip, "posture": 0, "speed": w, "position": q, "odd": tau, "even": 0.0,
-                  "gravity": 0.0, "gravity_rate": 0.0, "torque": on,
-                  "bending": 1.0, "radial": 1.0, "axial": 1.0, "normal": np.nan, "n": 100,
-                  "std": 0.1, "t": 10.0 * trip + k, "temperature": np.nan, "reference": False, "run": "one"}
-                 for k, (q, tau, on) in enumerate(zip(places, odd, pressed, strict=True))]
+        rows += [
+            {
+                "joint": "j4",
+                "segment": trip,
+                "posture": 0,
+                "speed": w,
+                "position": q,
+                "odd": tau,
+                "even": 0.0,
+                "gravity": 0.0,
+                "gravity_rate": 0.0,
+                "torque": on,
+                "bending": 1.0,
+                "radial": 1.0,
+                "axial": 1.0,
+                "normal": np.nan,
+                "n": 100,
+                "std": 0.1,
+                "t": 10.0 * trip + k,
+                "temperature": np.nan,
+                "reference": False,
+                "run": "one",
+            }
+            for k, (q, tau, on) in enumerate(zip(places, odd, pressed, strict=True))
+        ]
     return pd.DataFrame(rows)
 
 
 def found(**of) -> list[JointFit]:
-    return [identify_joint(trips(seed, **of), load_mechanism("lab6"), "j4") for seed in range(SEEDS)]
+    return [
+        identify_joint(trips(seed, **of), load_mechanism("lab6"), "j4") for seed in range(SEEDS)
+    ]
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -55,13 +90,15 @@ def test_a_wave_is_no_load_and_levels_are_those_of_the_mean(order, phase):
         assert fit.parameters["coulomb"].low <= level <= fit.parameters["coulomb"].high
         assert fit.parameters["coulomb"].half_width < 0.15
         (said,) = [one.text for one in joint.findings if one.kind == "position"]
-        assert "changes with position" in said          # seen over less than half a turn
+        assert "changes with position" in said  # seen over less than half a turn
         assert not fit.lack_of_fit
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.1])
 def test_waves_scale_with_dry_friction_and_not_with_viscous_friction(slope):
-    """An excess at low speed, and what grows with a load, wave as the rest of it, wherever slow strokes are."""
+    """An excess at low speed, and what grows with a load, wave as the rest of it,
+    wherever slow strokes are.
+    """
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
     mean = np.mean(1.0 + 0.15 * np.sin(even + 0.6))
     for joint in found(ripple=0.15, drop=3.0, slope=slope, noise=0.2, slow_way=0.3):
@@ -73,15 +110,21 @@ def test_waves_scale_with_dry_friction_and_not_with_viscous_friction(slope):
 
 @pytest.mark.parametrize("ripple", [0.0, 0.1])
 def test_a_true_load_is_found_together_with_a_wave(ripple):
-    """And no wave where there is none, but by chance. What grows with load waves, too: its coefficient is that of the mean."""
+    """And no wave where there is none, but by chance. What grows with load waves, too: its
+    coefficient is that of the mean.
+    """
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
     joints = found(ripple=ripple, slope=0.08)
     assert {joint.fit.load for joint in joints} == {"torque"}
-    assert sum(joint.fit.place != "none" for joint in joints) == (SEEDS if ripple else pytest.approx(0, abs=1))
+    assert sum(joint.fit.place != "none" for joint in joints) == (
+        SEEDS if ripple else pytest.approx(0, abs=1)
+    )
     for joint in joints:
         coefficient = joint.fit.parameters["coulomb_coefficient"]
         assert coefficient.verdict == "identified"
-        assert coefficient.value == pytest.approx(0.08 * np.mean(1.0 + ripple * np.sin(even + 0.6)), rel=0.03)
+        assert coefficient.value == pytest.approx(
+            0.08 * np.mean(1.0 + ripple * np.sin(even + 0.6)), rel=0.03
+        )
 
 
 def test_a_load_that_follows_position_is_weak_and_its_rival_is_named():
@@ -95,7 +138,9 @@ def test_a_load_that_follows_position_is_weak_and_its_rival_is_named():
 
 
 def test_a_point_is_the_mean_over_its_stroke():
-    """Two bins that cover a turn: waves once a turn are as small in each as their mean there, and zero in the mean of both."""
+    """Two bins that cover a turn: waves once a turn are as small in each as their mean there, and
+    zero in the mean of both.
+    """
     met, width = np.array([-np.pi / 2.0, np.pi / 2.0]), np.full(2, np.pi)
     once = harmonics(met, width=width)["once a turn"]
     np.testing.assert_allclose(once["place_sin_1"], [-2.0 / np.pi, 2.0 / np.pi], atol=1e-6)

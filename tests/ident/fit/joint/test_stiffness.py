@@ -34,22 +34,30 @@ def test_the_stiffness_of_a_ringing_joint_is_found(run: Run, tmp_path) -> None:
     assert {"ringing", "stiffness"} <= {finding.kind for finding in found.findings}
     assert "late torque" not in {finding.kind for finding in found.findings}
     found.calibration.save(tmp_path / "calibration.toml")
-    assert Calibration.load(tmp_path).joints["shoulder"].gravity["stiffness"].value == pytest.approx(stiffness.value, rel=1e-5)
+    assert Calibration.load(tmp_path).joints["shoulder"].gravity[
+        "stiffness"
+    ].value == pytest.approx(stiffness.value, rel=1e-5)
 
 
 def test_noise_makes_stiffness_unidentified_and_never_larger(run: Run) -> None:
     mechanism, rng = load_mechanism(run.arm), np.random.default_rng(0)
     for noise in (0.01, 0.03, 0.3):
         tau = run.signals["tau"] + noise * rng.standard_normal(run.signals["tau"].shape)
-        one = joint_stiffness([replace(run, signals={**run.signals, "tau": tau})], [mechanism], "shoulder", 13.0)
+        one = joint_stiffness(
+            [replace(run, signals={**run.signals, "tau": tau})], [mechanism], "shoulder", 13.0
+        )
         assert one.value is None or one.value == pytest.approx(1000.0, rel=0.1)
     assert one.value is None
     assert "torque noise makes up" in one.note
 
 
 def test_an_oscillation_too_fast_for_the_sampling_rate_is_refused(run: Run) -> None:
-    slow = replace(run, t=run.t[::8], segment=run.segment[::8],
-                   signals={name: values[::8] for name, values in run.signals.items()})
+    slow = replace(
+        run,
+        t=run.t[::8],
+        segment=run.segment[::8],
+        signals={name: values[::8] for name, values in run.signals.items()},
+    )
     one = joint_stiffness([slow], [load_mechanism(run.arm)], "shoulder", 13.0)
     assert one.value is None
     assert "the log's sampling rate of 125 Hz is too low" in one.note

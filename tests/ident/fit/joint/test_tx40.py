@@ -1,4 +1,6 @@
-"""The TX40, a real industrial arm (see its README): published friction, and torques of a half that was not fitted."""
+"""The TX40, a real industrial arm (see its README): published friction, and torques of a
+half that was not fitted.
+"""
 
 from dataclasses import replace
 
@@ -12,11 +14,15 @@ from stribeck.ident.calibration.validation import validate
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 
-pytestmark = pytest.mark.skipif(not (LOGS / "tx40").is_dir(),
-                                reason="the measured TX40 log is no part of the project and missing beside it")
+pytestmark = pytest.mark.skipif(
+    not (LOGS / "tx40").is_dir(),
+    reason="the measured TX40 log is no part of the project and missing beside it",
+)
 STRAIGHT = Options(motion="model", law="coulomb-viscous", load="none", inertia="trust")
-WIDE = replace(STRAIGHT, inertia="fit", bandwidth=150.0)        # free links and fast rows, as in the published fit
-ERRORS = (2.5, 2.5, 1.6, 0.65, 1.2, 0.65)          # N·m; plain least squares over base parameters reaches about that
+# free links and fast rows, as in the published fit
+WIDE = replace(STRAIGHT, inertia="fit", bandwidth=150.0)
+# N·m; plain least squares over base parameters reaches about that
+ERRORS = (2.5, 2.5, 1.6, 0.65, 1.2, 0.65)
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +30,16 @@ def made() -> Calibration:
     return identify([tx40_run()], WIDE).calibration
 
 
-@pytest.mark.parametrize(("joint", "width"), [("joint_1", 0.11), ("joint_2", 0.1), ("joint_3", 0.115), ("joint_4", 0.085),
-                                              ("joint_5", 0.15)])
+@pytest.mark.parametrize(
+    ("joint", "width"),
+    [
+        ("joint_1", 0.11),
+        ("joint_2", 0.1),
+        ("joint_3", 0.115),
+        ("joint_4", 0.085),
+        ("joint_5", 0.15),
+    ],
+)
 def test_coulomb_friction_is_as_published(made: Calibration, joint: str, width: float) -> None:
     found = made.joints[joint].parameters["coulomb"]
     assert found.value == pytest.approx(TX40[joint].coulomb, rel=0.05)
@@ -38,7 +52,9 @@ def test_viscous_friction_is_as_published(made: Calibration) -> None:
     motor = made.motors.motors["joint_6"].values["viscous"]
     for joint, published in TX40.items():
         beside = motor if joint in ("joint_5", "joint_6") else 0.0
-        assert made.joints[joint].values["viscous"] + beside == pytest.approx(published.viscous, rel=0.05)
+        assert made.joints[joint].values["viscous"] + beside == pytest.approx(
+            published.viscous, rel=0.05
+        )
 
 
 def test_the_coupled_motor_is_as_published(made: Calibration) -> None:
@@ -53,4 +69,5 @@ def test_each_half_predicts_the_other(half: int) -> None:
     fitted, other = crossed(tx40_run())[half]
     judged = validate(other, replace(identify([fitted], STRAIGHT).calibration, runs=())).joints
     for (name, joint), allowed in zip(judged.items(), ERRORS, strict=True):
-        assert joint.error <= (0.7 if name == "joint_6" else allowed), name        # plain least squares: 0.69 in one half
+        # plain least squares: 0.69 in one half
+        assert joint.error <= (0.7 if name == "joint_6" else allowed), name

@@ -19,11 +19,15 @@ def test_an_undecided_shape_is_a_finding_with_the_laws_in_question() -> None:
         assert bool(said) == found.fit.undecided
         told += said
     assert len(told) >= 4
-    assert all("j4: low-speed excess, shape undecided: a Stribeck effect is " in text for text in told)
+    assert all(
+        "j4: low-speed excess, shape undecided: a Stribeck effect is " in text for text in told
+    )
     assert all("stribeck" in text or "tustin" in text for text in told)
 
 
 def test_a_requested_law_is_not_called_undecided() -> None:
-    found = identify_joint(points(24, 0.0, "one"), load_mechanism("lab6"), "j4", Options(law="stribeck"))
+    found = identify_joint(
+        points(24, 0.0, "one"), load_mechanism("lab6"), "j4", Options(law="stribeck")
+    )
     assert found.fit.stribeck_share is None
     assert not [finding for finding in found.findings if finding.kind == "law"]

@@ -1,4 +1,6 @@
-"""Lags of the torque are found at the beginning of strokes; effects that only look like a lag are not reported."""
+"""Lags of the torque are found at the beginning of strokes; effects that only look
+like a lag are not reported.
+"""
 
 import re
 from dataclasses import replace
@@ -7,7 +9,13 @@ import numpy as np
 import pytest
 from scipy.signal import lsim
 
-from stribeck.ident.log.health.late_torque import LATE, Starts, common_lag, lags_of_starts, late_torques
+from stribeck.ident.log.health.late_torque import (
+    LATE,
+    Starts,
+    common_lag,
+    lags_of_starts,
+    late_torques,
+)
 from stribeck.ident.log.health.swinging_starts import swinging_starts
 from stribeck.ident.log.run import Run, load_run
 from stribeck.ident.log.strokes import find_strokes
@@ -23,7 +31,9 @@ def golden() -> Run:
 
 
 def lagging(run: Run, lag: float) -> Run:
-    tau = np.column_stack([np.interp(run.t - lag, run.t, column) for column in run.signals["tau"].T])
+    tau = np.column_stack(
+        [np.interp(run.t - lag, run.t, column) for column in run.signals["tau"].T]
+    )
     return replace(run, signals={**run.signals, "tau": tau})
 
 
@@ -34,7 +44,8 @@ def test_the_lag_of_a_shifted_torque_is_found(golden: Run, lag: float) -> None:
     assert len(findings) == (lag > LATE)
     for finding in findings:
         (told,) = re.findall(r"torque of hinge lags the motion by (\d+) ms", finding.text)
-        assert float(told) == pytest.approx(1e3 * lag, abs=15.0)             # a period of the samples
+        # a period of the samples
+        assert float(told) == pytest.approx(1e3 * lag, abs=15.0)
 
 
 def strokes_of(torque, lag: float = 0.0, noise: float = 0.0) -> np.ndarray:
@@ -45,15 +56,22 @@ def strokes_of(torque, lag: float = 0.0, noise: float = 0.0) -> np.ndarray:
 
 
 def moved(torque, lag: float = 0.0, noise: float = 0.0):
-    """Time, position, torque and strokes of a joint that rests for 0.3 s between strokes of 0.02 to 2 rad/s.
+    """Time, position, torque and strokes of a joint that rests for 0.3 s between
+    strokes of 0.02 to 2 rad/s.
 
     `torque` is a function of x, dx and ddx.
     """
     dt, t, dx = 1.0 / RATE, [], []
     for speed in np.repeat(np.geomspace(0.02, 2.0, 10), 2):
         for sign in (1.0, -1.0):
-            ramp = speed * np.sin(np.pi / 2.0 * np.linspace(0.0, 1.0, max(4, round(speed / 4.0 / dt)))) ** 2      # 4 rad/s²
-            stroke = np.concatenate((np.zeros(75), ramp, np.full(round(max(0.6 / speed, 0.8) / dt), speed), ramp[::-1]))
+            # 4 rad/s²
+            ramp = (
+                speed
+                * np.sin(np.pi / 2.0 * np.linspace(0.0, 1.0, max(4, round(speed / 4.0 / dt)))) ** 2
+            )
+            stroke = np.concatenate(
+                (np.zeros(75), ramp, np.full(round(max(0.6 / speed, 0.8) / dt), speed), ramp[::-1])
+            )
             dx.extend(sign * stroke)
     t, dx = np.arange(len(dx)) * dt, np.array(dx)
     x = np.cumsum(dx) * dt
@@ -68,11 +86,19 @@ def moved(torque, lag: float = 0.0, noise: float = 0.0):
 def slides(viscous: float, inertia: float = 0.0):
     def torque(x, dx, ddx):
         return 2.0 * np.tanh(dx / 1e-3) + viscous * dx + inertia * ddx + 4.0 * np.sin(x)
+
     return torque
 
 
-@pytest.mark.parametrize(("torque", "lag", "noise"), [
-    (slides(0.5), 0.0, 0.0), (slides(0.5), 0.05, 0.0), (slides(0.5, 0.5), 0.05, 0.05), (slides(0.5), 0.12, 0.1)])
+@pytest.mark.parametrize(
+    ("torque", "lag", "noise"),
+    [
+        (slides(0.5), 0.0, 0.0),
+        (slides(0.5), 0.05, 0.0),
+        (slides(0.5, 0.5), 0.05, 0.05),
+        (slides(0.5), 0.12, 0.1),
+    ],
+)
 def test_a_lag_shows_in_slow_and_fast_strokes(torque, lag: float, noise: float) -> None:
     assert common_lag(strokes_of(torque, lag, noise)) == pytest.approx(lag, abs=0.012)
 
@@ -80,7 +106,8 @@ def test_a_lag_shows_in_slow_and_fast_strokes(torque, lag: float, noise: float) 
 @pytest.mark.parametrize("viscous", [5.0, 20.0])
 def test_large_viscous_friction_is_not_a_lag(viscous: float) -> None:
     lags = strokes_of(slides(viscous))
-    assert np.median(lags[lags[:, 0] > 0.5, 1]) > LATE      # the ramps of fast strokes look like a lag
+    # the ramps of fast strokes look like a lag
+    assert np.median(lags[lags[:, 0] > 0.5, 1]) > LATE
     assert common_lag(lags) < LATE
 
 

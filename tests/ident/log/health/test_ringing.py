@@ -20,14 +20,24 @@ def run(v, noise=1e-4, step=0.0, torque=None):
     q = np.cumsum(v) * 0.004 + noise * 0.1 * rng.standard_normal(len(v))
     q = np.round(q / step) * step if step else q
     tau = np.sign(v) + 0.5 * v + 0.05 * np.gradient(v, 0.004) + 0.02 * rng.standard_normal(len(v))
-    return Run(Path("log"), {}, load_arm("emps"), (), ("carriage",), T, np.zeros(len(T), dtype=int),
-               {"q": q[:, None], "tau": (tau if torque is None else torque)[:, None]})
+    return Run(
+        Path("log"),
+        {},
+        load_arm("emps"),
+        (),
+        ("carriage",),
+        T,
+        np.zeros(len(T), dtype=int),
+        {"q": q[:, None], "tau": (tau if torque is None else torque)[:, None]},
+    )
 
 
 @pytest.mark.parametrize("motion", [STAIRS, SINE], ids=["stairs", "sine"])
 @pytest.mark.parametrize("frequency", [17.0, 40.0])
 def test_ringing_is_reported_with_frequency_and_amplitude(motion, frequency):
-    (found,) = ringing(run(motion + 0.1 * np.sqrt(2.0) * np.sin(2.0 * np.pi * frequency * T)), 0, "rad/s")
+    (found,) = ringing(
+        run(motion + 0.1 * np.sqrt(2.0) * np.sin(2.0 * np.pi * frequency * T)), 0, "rad/s"
+    )
     assert found.kind == "ringing"
     assert f"oscillates at {frequency:.3g}" in found.text
     assert float(re.search(r"by (.*) rad/s rms", found.text)[1]) == pytest.approx(0.1, rel=0.1)

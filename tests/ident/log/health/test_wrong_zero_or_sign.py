@@ -15,7 +15,7 @@ from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
 from stribeck.ident.model.files.urdf_mjcf import model_spec
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
-POINTS, FRICTION, NOISE = 60, 3.0, 0.1          # points, friction [N·m] and noise [N·m] of a joint
+POINTS, FRICTION, NOISE = 60, 3.0, 0.1  # points, friction [N·m] and noise [N·m] of a joint
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,9 @@ def recorded(seed: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """Random postures of lab6, shape (N, 6), and the torques that hold it there."""
     model = model_spec(LAB6).compile()
     data, rng = mujoco.MjData(model), np.random.default_rng(seed)
-    q = rng.uniform(0.7 * model.jnt_range[:, 0], 0.7 * model.jnt_range[:, 1], (6 * POINTS, model.nv))
+    q = rng.uniform(
+        0.7 * model.jnt_range[:, 0], 0.7 * model.jnt_range[:, 1], (6 * POINTS, model.nv)
+    )
     tau = np.empty_like(q)
     for row, place in enumerate(q):
         data.qpos[:] = place
@@ -36,12 +38,18 @@ def recorded(seed: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     return q, scale * tau + NOISE * rng.standard_normal(q.shape) + rng.normal(size=6)
 
 
-def findings(q: np.ndarray, tau: np.ndarray, mechanism: Any,
-             tables: dict[str, JointTable] | None = None) -> list[tuple[Any, ...]]:
+def findings(
+    q: np.ndarray, tau: np.ndarray, mechanism: Any, tables: dict[str, JointTable] | None = None
+) -> list[tuple[Any, ...]]:
     """Joint, kind and text of each finding; each joint has a part of the points."""
     joint = np.tile(np.arange(6), POINTS)
-    points = pd.DataFrame({"joint": [mechanism.names[j] for j in joint], "odd": FRICTION,
-                           "even": tau[np.arange(len(q)), joint]})
+    points = pd.DataFrame(
+        {
+            "joint": [mechanism.names[j] for j in joint],
+            "odd": FRICTION,
+            "even": tau[np.arange(len(q)), joint],
+        }
+    )
     found = misplaced(points, q, np.zeros_like(q), mechanism, tables or {})
     return [(one.joint, one.kind, one.text) for one in found]
 
@@ -69,7 +77,9 @@ class TestMistakes:
     def test_a_wrong_zero(self, lab6: Any, joint: int, seed: int, shift: float) -> None:
         q, tau = recorded(seed, scale=0.93)
         q[:, joint] -= shift
-        ((name, kind, text),) = findings(q, tau, lab6, {lab6.names[joint]: JointTable(zero_offset=0.5)})
+        ((name, kind, text),) = findings(
+            q, tau, lab6, {lab6.names[joint]: JointTable(zero_offset=0.5)}
+        )
         assert (name, kind) == (lab6.names[joint], "zero")
         (told,) = re.findall(r"write zero_offset = (\S+) in", text)
         assert float(told) == pytest.approx(0.5 + shift, abs=5e-3)
@@ -91,18 +101,26 @@ def test_two_exchanged_joints(lab6: Any, pair: tuple[int, int], moved: bool) -> 
 
 
 def test_a_correct_log_has_no_finding(lab6: Any) -> None:
-    assert all(findings(*recorded(seed, scale), lab6) == [] for seed, scale in ((0, 1.0), (1, 0.9), (2, 1.3)))
+    assert all(
+        findings(*recorded(seed, scale), lab6) == []
+        for seed, scale in ((0, 1.0), (1, 0.9), (2, 1.3))
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_reversed_wrist_pitch_may_be_explained_by_a_roll_of_half_a_turn(lab6: Any, seed: int) -> None:
+def test_a_reversed_wrist_pitch_may_be_explained_by_a_roll_of_half_a_turn(
+    lab6: Any, seed: int
+) -> None:
     q, tau = recorded(seed)
     q[:, 4] *= -1.0
     tau[:, 4] *= -1.0
     told = findings(q, tau, lab6)
     assert [one[:2] for one in told] in ([], [("j5", "direction")], [("j4", "zero")])
-    assert all(one[1] == "direction" or abs(abs(float(re.findall(r"are shifted by (\S+) rad", one[2])[0])) - np.pi) < 0.1
-               for one in told)
+    assert all(
+        one[1] == "direction"
+        or abs(abs(float(re.findall(r"are shifted by (\S+) rad", one[2])[0])) - np.pi) < 0.1
+        for one in told
+    )
 
 
 def test_two_mistakes_are_not_explained_by_one(lab6: Any) -> None:

@@ -1,6 +1,7 @@
 """Rests, gaps and twitches in general motion: only sliding friction reaches the points.
 
-The true friction is Coulomb 1 N·m and viscous 0.5 N·m·s/rad, on a wheel without gravity; this file computes torque and motion.
+The true friction is Coulomb 1 N·m and viscous 0.5 N·m·s/rad, on a wheel without gravity; this file
+computes torque and motion.
 """
 
 from contextlib import suppress
@@ -25,14 +26,35 @@ INERTIA, COULOMB, VISCOUS = 0.05, 1.0, 0.5
 
 
 def wheel() -> Mechanism:
-    return Mechanism("wheel", ("turn",), (-1,), prismatic=np.array([False]), axis=np.array([[0.0, 0.0, 1.0]]),
-                     origin=np.zeros((1, 3)), mass=np.ones(1), com=np.zeros((1, 3)), inertia=np.array([INERTIA * np.eye(3)]),
-                     gravity=np.array([0.0, 0.0, -9.81]), position=np.array([[-9.0, 9.0]]), bearings=(None,))
+    return Mechanism(
+        "wheel",
+        ("turn",),
+        (-1,),
+        prismatic=np.array([False]),
+        axis=np.array([[0.0, 0.0, 1.0]]),
+        origin=np.zeros((1, 3)),
+        mass=np.ones(1),
+        com=np.zeros((1, 3)),
+        inertia=np.array([INERTIA * np.eye(3)]),
+        gravity=np.array([0.0, 0.0, -9.81]),
+        position=np.array([[-9.0, 9.0]]),
+        bearings=(None,),
+    )
 
 
 def recorded(t: np.ndarray, q: np.ndarray, tau: np.ndarray, encoder: float = 1e-5) -> Log:
-    arm = ArmFile(Path("wheel.toml"), "wheel", Path("wheel.urdf"), (0.0, 0.0, -9.81), "motor current", Tool(), Workspace(),
-                  DriverTable(), {"turn": JointTable()}, {})
+    arm = ArmFile(
+        Path("wheel.toml"),
+        "wheel",
+        Path("wheel.urdf"),
+        (0.0, 0.0, -9.81),
+        "motor current",
+        Tool(),
+        Workspace(),
+        DriverTable(),
+        {"turn": JointTable()},
+        {},
+    )
     signals = {"q": np.round(q / encoder)[:, None] * encoder, "tau": tau[:, None]}
     run = Run(Path("wheel"), {}, arm, (), ("turn",), t, np.zeros(len(t), dtype=int), signals)
     return filtered([run], [wheel()])
@@ -42,8 +64,12 @@ def reduced(t: np.ndarray, q: np.ndarray, tau: np.ndarray, encoder: float = 1e-5
     return reduce_motion(recorded(t, q, tau, encoder), "turn")
 
 
-def moves_and_rests(rate: float, held: str, seed: int = 0, seconds: float = 60.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Trapezoidal moves with rests between them; `held` is the torque at rest: "random", "zero" or "kept"."""
+def moves_and_rests(
+    rate: float, held: str, seed: int = 0, seconds: float = 60.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Trapezoidal moves with rests between them; `held` is the torque at rest:
+    "random", "zero" or "kept".
+    """
     rng, dt, acceleration = np.random.default_rng(seed), 1.0 / rate, 2.0
     q, dq, ddq, rest = [], [], [], []
     at = 0.0
@@ -54,15 +80,30 @@ def moves_and_rests(rate: float, held: str, seed: int = 0, seconds: float = 60.0
         ramp, whole = speed / acceleration, way / speed + speed / acceleration
         u = np.arange(int(whole / dt)) * dt
         v = np.minimum(speed, acceleration * np.minimum(u, whole - u))
-        x = np.where(u < ramp, 0.5 * acceleration * u**2, np.where(u < whole - ramp, speed * (u - 0.5 * ramp),
-                                                                   way - 0.5 * acceleration * (whole - u) ** 2))
+        x = np.where(
+            u < ramp,
+            0.5 * acceleration * u**2,
+            np.where(
+                u < whole - ramp,
+                speed * (u - 0.5 * ramp),
+                way - 0.5 * acceleration * (whole - u) ** 2,
+            ),
+        )
         q += list(at + sign * x)
         dq += list(sign * v)
-        ddq += list(sign * acceleration * np.where(u < ramp, 1.0, np.where(u < whole - ramp, 0.0, -1.0)))
+        ddq += list(
+            sign * acceleration * np.where(u < ramp, 1.0, np.where(u < whole - ramp, 0.0, -1.0))
+        )
         at += sign * way
         still = round(rng.uniform(0.2, 0.8) * rate)
         rest += [np.nan] * len(u)
-        rest += [{"random": 0.9 * COULOMB * rng.uniform(-1.0, 1.0), "zero": 0.0, "kept": 0.8 * COULOMB * sign}[held]] * still
+        rest += [
+            {
+                "random": 0.9 * COULOMB * rng.uniform(-1.0, 1.0),
+                "zero": 0.0,
+                "kept": 0.8 * COULOMB * sign,
+            }[held]
+        ] * still
         q += [at] * still
         dq += [0.0] * still
         ddq += [0.0] * still
@@ -76,9 +117,13 @@ def off(fit: FitResult) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("held", ["random", "zero", "kept"])
-@pytest.mark.parametrize(("rate", "encoder"), [(100.0, 1e-5), (250.0, 1e-5), (250.0, 2.0 * np.pi / 2**14)])
+@pytest.mark.parametrize(
+    ("rate", "encoder"), [(100.0, 1e-5), (250.0, 1e-5), (250.0, 2.0 * np.pi / 2**14)]
+)
 def test_friction_is_not_biased_by_rests(rate: float, encoder: float, held: str) -> None:
-    """For any torque at rest; without the mask, the bias was 4 % of Coulomb and 37 % of viscous friction at 100 Hz."""
+    """For any torque at rest; without the mask, the bias was 4 % of Coulomb and 37 % of
+    viscous friction at 100 Hz.
+    """
     t, q, tau = moves_and_rests(rate, held)
     chosen = fit_motion(reduced(t, q, tau, encoder))
     coulomb, viscous = off(chosen)
@@ -97,7 +142,9 @@ def test_torque_at_rest_does_not_reach_the_points() -> None:
 
 
 def test_slow_motion_beside_a_smooth_rest_is_kept() -> None:
-    """A joint that comes to rest smoothly is slow long before it stands; one that stops at once loses what its filter blurs."""
+    """A joint that comes to rest smoothly is slow long before it stands; one that stops at once
+    loses what its filter blurs.
+    """
     t = np.arange(30000) / 1000.0
     since, nothing = t % 3.0, np.zeros(len(t))
     smooth = np.where(since < 2.0, since - np.sin(np.pi * since) / np.pi, 2.0)
@@ -122,7 +169,9 @@ def swing(seconds: float = 60.0, rate: float = 50.0) -> tuple[np.ndarray, np.nda
 
 
 def test_samples_interpolated_in_a_gap_do_not_reach_the_points() -> None:
-    """Gaps of four periods at 50 Hz: within the filter's bandwidth, but too short to split the log."""
+    """Gaps of four periods at 50 Hz: within the filter's bandwidth, but
+    too short to split the log.
+    """
     t, q, tau = swing()
     keep = (np.arange(len(t)) % 40 < 37) | (np.arange(len(t)) < 10)
     whole, motion = reduced(t, q, tau), reduced(t[keep], q[keep], tau[keep])
@@ -130,7 +179,9 @@ def test_samples_interpolated_in_a_gap_do_not_reach_the_points() -> None:
     holes = np.isin(np.round(motion.t / 0.02).astype(int) % 40, [38, 39])
     assert np.mean(holes) > 0.04
     assert weight[holes].max() == 0.0
-    found, without = (fit_motion(one, law="coulomb-viscous", directional="none").values for one in (motion, whole))
+    found, without = (
+        fit_motion(one, law="coulomb-viscous", directional="none").values for one in (motion, whole)
+    )
     assert found["coulomb"] == pytest.approx(without["coulomb"], rel=0.005)
     assert found["viscous"] == pytest.approx(without["viscous"], rel=0.01)
 
@@ -150,5 +201,7 @@ def test_points_without_a_clear_direction_are_refused() -> None:
     t, q, tau = moves_and_rests(250.0, "zero")
     motion = reduced(t, q, tau)
     shaking = replace(motion, dq=np.abs(motion.dq) * (-1.0) ** np.arange(len(motion.dq)))
-    with pytest.raises(FitError, match="turn reverses too soon: it always reverses within the length of the filter"):
+    with pytest.raises(
+        FitError, match="turn reverses too soon: it always reverses within the length of the filter"
+    ):
         motion_points(shaking, motion.view(motion.tau))

@@ -29,7 +29,9 @@ def robot() -> Mechanism:
 
 
 def test_drives_and_springs_determine_the_posture(robot):
-    """Three drives and 21 springs are the 24 degrees of freedom; with locked springs three translations remain."""
+    """Three drives and 21 springs are the 24 degrees of freedom; with locked springs
+    three translations remain.
+    """
     known = telling_joints(robot)
     assert known == tuple(sorted((*robot.active, *robot.springs)))
     assert len(known) == robot.n - 15
@@ -41,7 +43,9 @@ def test_drives_and_springs_determine_the_posture(robot):
 
 
 def test_mujoco_comes_to_rest_in_the_same_posture(robot):
-    """MuJoCo with damping and heavy drives comes to rest; the difference decreases with stiffer closures."""
+    """MuJoCo with damping and heavy drives comes to rest; the difference
+    decreases with stiffer closures.
+    """
     robot = judged("flexible-parallel")
     found = equilibrium(robot, DRIVES)
     assert np.abs(gap(robot, kinematics(robot, found[None]))).max() < 1e-12
@@ -54,7 +58,10 @@ def test_mujoco_comes_to_rest_in_the_same_posture(robot):
         model.dof_damping[:] += 40.0
         for j in robot.active:
             model.dof_armature[model.joint(robot.names[j]).dofadr[0]] = 1e9
-        data, order = mujoco.MjData(model), [int(model.joint(name).qposadr[0]) for name in robot.names]
+        data, order = (
+            mujoco.MjData(model),
+            [int(model.joint(name).qposadr[0]) for name in robot.names],
+        )
         data.qpos[order] = start
         for _ in range(4000):
             mujoco.mj_step(model, data)
@@ -78,7 +85,9 @@ def test_the_posture_at_rest_has_the_least_energy(robot):
 
 
 def test_holding_torques_are_derivatives_of_the_energy(robot):
-    """The holding torque of a drive is the derivative of the energy at rest with respect to its position."""
+    """The holding torque of a drive is the derivative of the energy at rest
+    with respect to its position.
+    """
     posture, driving = drive(robot, DRIVES, np.zeros(3), np.zeros(3))
     h = 1e-4
     for k, j in enumerate(robot.active):
@@ -90,12 +99,33 @@ def test_holding_torques_are_derivatives_of_the_energy(robot):
 
 
 def test_deflection_vanishes_with_stiff_springs(robot):
-    """The deflection from the posture with locked springs is inversely proportional to stiffness."""
-    locked = close_loops(robot, [[*DRIVES, *np.zeros(21)]], known=(*robot.active, *robot.springs)).q[0, :3]
+    """The deflection from the posture with locked springs is inversely
+    proportional to stiffness.
+    """
+    locked = close_loops(
+        robot, [[*DRIVES, *np.zeros(21)]], known=(*robot.active, *robot.springs)
+    ).q[0, :3]
     beams = {j: Spring(1e9) for j in robot.springs}
-    away = [np.linalg.norm(equilibrium(replace(robot, springs={**beams, **{j: Spring(K) for j in robot.springs
-                                                                          if robot.names[j].startswith("spring")}}), DRIVES)[:3]
-                           - locked) for K in (1e3, 1e4, 1e5, 1e6)]
+    away = [
+        np.linalg.norm(
+            equilibrium(
+                replace(
+                    robot,
+                    springs={
+                        **beams,
+                        **{
+                            j: Spring(K)
+                            for j in robot.springs
+                            if robot.names[j].startswith("spring")
+                        },
+                    },
+                ),
+                DRIVES,
+            )[:3]
+            - locked
+        )
+        for K in (1e3, 1e4, 1e5, 1e6)
+    ]
     np.testing.assert_allclose(np.array(away[:-1]) / away[1:], 10.0, rtol=0.1)
     assert away[-1] < 1e-5
 
@@ -107,15 +137,29 @@ def test_a_joint_that_no_spring_holds_is_named(robot):
 
 
 def test_surplus_elastic_joints_follow_the_loops():
-    """Three-loop chain with one open loop and springs in all passive joints: two degrees of freedom besides the crank."""
+    """Three-loop chain with one open loop and springs in all passive joints: two degrees of
+    freedom besides the crank.
+    """
     m = load_mechanism("three-loop-chain")
-    open_chain = replace(m, friction={}, closures=m.closures[:-1], springs=dict.fromkeys(m.passive, Spring(20.0, 0.5)))
+    open_chain = replace(
+        m,
+        friction={},
+        closures=m.closures[:-1],
+        springs=dict.fromkeys(m.passive, Spring(20.0, 0.5)),
+    )
     assert len(telling_joints(open_chain)) == 3
     q = equilibrium(open_chain, [0.3])
     assert np.abs(gap(open_chain, kinematics(open_chain, q[None]))).max() < 1e-12
-    held = prescribed_motion(open_chain, lambda t: np.array([0.3, 0.0, 0.0])[:, None, None] * np.ones((1, len(t), 1)), [0.0, 2.0])
+    held = prescribed_motion(
+        open_chain,
+        lambda t: np.array([0.3, 0.0, 0.0])[:, None, None] * np.ones((1, len(t), 1)),
+        [0.0, 2.0],
+    )
     np.testing.assert_allclose(held.q, [q, q], rtol=0, atol=1e-10)
-    with pytest.raises(PostureError, match=r"only 4 of 6 joints .*: a closure is missing, one of these joints has a drive, or"):
+    with pytest.raises(
+        PostureError,
+        match=r"only 4 of 6 joints .*: a closure is missing, one of these joints has a drive, or",
+    ):
         equilibrium(replace(open_chain, springs={3: Spring(20.0)}), [0.3])
 
 
@@ -130,8 +174,14 @@ def test_moving_drives_set_the_velocities_of_the_chain(robot):
 
 
 def test_elastic_joints_that_the_drives_do_not_determine_are_named(robot):
-    with pytest.raises(PostureError, match=r"elastic joints \(for example spring1\) are free; use equilibrium for their rest "
-                                           r"posture"):
+    with pytest.raises(
+        PostureError,
+        match=r"elastic joints \(for example spring1\) are free; use equilibrium for their rest "
+        r"posture",
+    ):
         close_loops(robot, [DRIVES])
-    with pytest.raises(InputError, match=r"has passive joints \(for example spring1\) that swing when the mechanism moves"):
+    with pytest.raises(
+        InputError,
+        match=r"has passive joints \(for example spring1\) that swing when the mechanism moves",
+    ):
         drive(robot, DRIVES, np.ones(3), np.zeros(3))

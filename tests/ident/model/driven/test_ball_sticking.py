@@ -1,4 +1,6 @@
-"""Spherical and universal joints that stick, break loose and stop, against closed forms for a hanging body."""
+"""Spherical and universal joints that stick, break loose and stop, against closed
+forms for a hanging body.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -39,7 +41,10 @@ inertia = [0.001, 0.001, 0.001, 0.0, 0.0, 0.0]
 @pytest.fixture
 def hung(tmp_path: Path) -> Callable[..., Mechanism]:
     def make(arm: float, aside: float = 0.01, kind: str = "spherical", more: str = "") -> Mechanism:
-        return load_mechanism(written(tmp_path, HIP.format(kind=kind, aside=aside, arm=arm) + more, "ball.toml"))
+        return load_mechanism(
+            written(tmp_path, HIP.format(kind=kind, aside=aside, arm=arm) + more, "ball.toml")
+        )
+
     return make
 
 
@@ -48,9 +53,12 @@ def let_go(m: Mechanism, speed: list[float], t: np.ndarray):
 
 
 @pytest.mark.parametrize("kind", ["spherical", "universal"])
-def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(kind: str, hung: Callable[..., Mechanism]) -> None:
-    """The weight acts 10 mm beside the joint. A larger friction arm holds the weight. With a friction arm of 9.9 mm the body
-    swings about the posture where both arms are equal, 0.5 mrad away, and stops at twice this angle after half a period.
+def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(
+    kind: str, hung: Callable[..., Mechanism]
+) -> None:
+    """The weight acts 10 mm beside the joint. A larger friction arm holds the weight. With a
+    friction arm of 9.9 mm the body swings about the posture where both arms are equal, 0.5 mrad
+    away, and stops at twice this angle after half a period.
     """
     t = np.linspace(0.0, 10.0, 11)
     held = let_go(hung(0.0101, kind=kind), [0.0] * (3 if kind == "spherical" else 2), t)
@@ -66,10 +74,14 @@ def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(kind
 
 
 def test_a_ball_joint_breaks_loose_at_its_break_away_moment(hung: Callable[..., Mechanism]) -> None:
-    """A drive moves 1 kg sideways while 3 kg load the joint: the joint breaks loose at three friction arms, in any direction."""
+    """A drive moves 1 kg sideways while 3 kg load the joint: the joint breaks loose at three
+    friction arms, in any direction.
+    """
     m, speed, arm = hung(0.01, aside=0.0, more=WEIGHT), 0.01, 0.01
-    way = lambda t: np.stack((speed * t, np.full(len(t), speed), np.zeros(len(t))))[..., None]      # noqa: E731
-    motion = prescribed_motion(m, way, np.linspace(0.0, 4.0, 41), np.zeros(4), [0.0, 0.0, 0.0, speed])
+    way = lambda t: np.stack((speed * t, np.full(len(t), speed), np.zeros(len(t))))[..., None]  # noqa: E731
+    motion = prescribed_motion(
+        m, way, np.linspace(0.0, 4.0, 41), np.zeros(4), [0.0, 0.0, 0.0, speed]
+    )
     assert [(event.joint, event.what) for event in motion.events] == [("hip", "breaks loose")]
     assert motion.events[0].t == pytest.approx(3.0 * arm / speed, rel=1e-6)
     before = motion.t < motion.events[0].t
@@ -77,7 +89,9 @@ def test_a_ball_joint_breaks_loose_at_its_break_away_moment(hung: Callable[..., 
     assert np.abs(motion.q[-1, :3]).max() > 1e-3
 
 
-def test_a_swinging_ball_joint_comes_to_rest_with_energy_in_balance(hung: Callable[..., Mechanism]) -> None:
+def test_a_swinging_ball_joint_comes_to_rest_with_energy_in_balance(
+    hung: Callable[..., Mechanism],
+) -> None:
     m, t = hung(0.0101), np.linspace(0.0, 10.0, 101)
     motion = let_go(m, [1.0, -0.7, 2.0], t)
     (event,) = motion.events

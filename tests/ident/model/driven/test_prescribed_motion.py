@@ -1,4 +1,6 @@
-"""Prescribed motion of the drives against closed forms, energy, forward simulation and the rigid mechanism."""
+"""Prescribed motion of the drives against closed forms, energy, forward
+simulation and the rigid mechanism.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +18,12 @@ from stribeck.ident.model.chains.closed_chain import ClosedMotion, close_loops, 
 from stribeck.ident.model.chains.loop_geometry import gap
 from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.driving_torques import closed_driving_torque, driving_torque
-from stribeck.ident.model.driven.forward_simulation import ForwardMotion, acting, forward_motion, prescribed_motion
+from stribeck.ident.model.driven.forward_simulation import (
+    ForwardMotion,
+    acting,
+    forward_motion,
+    prescribed_motion,
+)
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.elastic_joints import elastic_joint
 from stribeck.ident.model.energy import mechanical_energy
@@ -47,31 +54,55 @@ def setting_off(size: list[float], w: float) -> Callable[[Array], Array]:
 
 
 def off_balance(m: Mechanism, motion: ForwardMotion) -> float:
-    """Return the greatest difference of energy and work, relative to the greatest energy or work."""
+    """Return the greatest difference of energy and work, relative to
+    the greatest energy or work.
+    """
     energy = mechanical_energy(m, motion.q, motion.dq)
     off = energy - energy[0] - motion.driven + motion.rubbed + motion.damped
     return float(np.abs(off).max() / max(np.ptp(energy), np.abs(motion.driven).max()))
 
 
 def test_a_link_on_a_spring_swings_in_closed_form():
-    """J (th'' + x'') = -K x behind a drive at A (1 - cos w t); the drive torque balances rotor inertia and spring."""
+    """J (th'' + x'') = -K x behind a drive at A (1 - cos w t); the drive torque balances
+    rotor inertia and spring.
+    """
     J, B, K, A, w = 0.6, 0.05, 40.0, 0.3, 5.0
-    rod = Mechanism("rod", ("drive",), (-1,), np.array([False]), np.array([[0.0, 0.0, 1.0]]), np.zeros((1, 3)), np.array([2.0]),
-                    np.array([[0.5, 0.0, 0.0]]), np.diag([0.0, 0.1, 0.1])[None], np.zeros(3), np.array([[-9.0, 9.0]]), (None,))
+    rod = Mechanism(
+        "rod",
+        ("drive",),
+        (-1,),
+        np.array([False]),
+        np.array([[0.0, 0.0, 1.0]]),
+        np.zeros((1, 3)),
+        np.array([2.0]),
+        np.array([[0.5, 0.0, 0.0]]),
+        np.diag([0.0, 0.1, 0.1])[None],
+        np.zeros(3),
+        np.array([[-9.0, 9.0]]),
+        (None,),
+    )
     m, t = elastic_joint(rod, "drive", Spring(K), B), np.linspace(0.0, 2.0, 41)
     motion = prescribed_motion(m, swing([A], w), t)
     n = np.sqrt(K / J)
     x = A * w**2 / (w**2 - n**2) * (np.cos(w * t) - np.cos(n * t))
     np.testing.assert_allclose(motion.q[:, 1], x, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(motion.tau[:, 0], B * A * w**2 * np.cos(w * t) - K * x, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        motion.tau[:, 0], B * A * w**2 * np.cos(w * t) - K * x, rtol=0, atol=1e-6
+    )
     assert off_balance(m, motion) < 1e-8
 
 
 def test_friction_of_a_prescribed_drive_is_part_of_its_torque():
-    """Dry friction of a prescribed drive adds to its torque, changes sign at reversals, and does not change the motion."""
+    """Dry friction of a prescribed drive adds to its torque, changes sign at reversals, and
+    does not change the motion.
+    """
     m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.5, 26)
-    rubbing = replace(m, friction={0: JointFriction("coulomb-viscous", "none", {"coulomb": 3.0, "viscous": 0.5})})
-    free, rubbed = (prescribed_motion(one, swing([0.05, -0.1, 0.0], 8.0), t) for one in (m, rubbing))
+    rubbing = replace(
+        m, friction={0: JointFriction("coulomb-viscous", "none", {"coulomb": 3.0, "viscous": 0.5})}
+    )
+    free, rubbed = (
+        prescribed_motion(one, swing([0.05, -0.1, 0.0], 8.0), t) for one in (m, rubbing)
+    )
     np.testing.assert_allclose(rubbed.q, free.q, rtol=0, atol=1e-9)
     speed = free.dq[:, 0]
     friction = np.outer(3.0 * np.sign(speed) + 0.5 * speed, np.eye(m.n)[0])
@@ -81,23 +112,31 @@ def test_friction_of_a_prescribed_drive_is_part_of_its_torque():
 
 
 def test_inverse_dynamics_of_the_whole_motion_gives_the_same_torques():
-    """The recursion gives the simulated driving torques for the whole motion, and zero torque for passive joints."""
+    """The recursion gives the simulated driving torques for the whole motion, and zero
+    torque for passive joints.
+    """
     m, t = load_mechanism("flexible-arm"), np.linspace(0.0, 0.6, 31)
     motion = prescribed_motion(m, swing([0.1, -0.1, 0.1], 4.0), t)
     driving = driving_torque(m, motion.q, motion.dq, motion.ddq)
     np.testing.assert_allclose(motion.tau, driving.tau, rtol=0, atol=1e-9)
     swinging = driving.loads.tau[:, list(m.passive)]
     springs = np.array([[spring.stiffness, spring.damping] for spring in m.springs.values()])
-    held = springs[:, 0] * motion.q[:, list(m.springs)] + springs[:, 1] * motion.dq[:, list(m.springs)]
+    held = (
+        springs[:, 0] * motion.q[:, list(m.springs)] + springs[:, 1] * motion.dq[:, list(m.springs)]
+    )
     np.testing.assert_allclose(swinging, -held, rtol=0, atol=1e-9)
     assert off_balance(m, motion) < 1e-8
 
 
 def test_an_elastic_joint_with_friction_sticks_and_breaks_loose():
-    """Static friction is part of the reported friction, and energy is in balance over all events."""
+    """Static friction is part of the reported friction, and energy is
+    in balance over all events.
+    """
     m = load_mechanism("flexible-arm")
     j = m.names.index("flexure 1")
-    m = replace(m, friction={j: JointFriction("coulomb-viscous", "none", {"coulomb": 0.05, "viscous": 0.0})})
+    m = replace(
+        m, friction={j: JointFriction("coulomb-viscous", "none", {"coulomb": 0.05, "viscous": 0.0})}
+    )
     motion = prescribed_motion(m, swing([0.1, -0.1, 0.05], 6.0), np.linspace(0.0, 0.4, 41))
     assert {event.what for event in motion.events} >= {"breaks loose", "sticks"}
     assert {event.joint for event in motion.events} == {"flexure 1"}
@@ -120,7 +159,9 @@ class TestElasticChains:
         np.testing.assert_allclose(motion.q[0], equilibrium(m, np.zeros(3)), rtol=0, atol=1e-12)
         assert off_balance(m, motion) < 1e-8
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
-        again = closed_driving_torque(m, ClosedMotion(motion.q, motion.dq, motion.ddq, np.ones(len(t))))
+        again = closed_driving_torque(
+            m, ClosedMotion(motion.q, motion.dq, motion.ddq, np.ones(len(t)))
+        )
         found = acting(m, motion)
         np.testing.assert_allclose(found.tau, again.tau, rtol=0, atol=1e-9)
         np.testing.assert_allclose(found.loads.bending, again.loads.bending, rtol=0, atol=1e-9)
@@ -128,16 +169,23 @@ class TestElasticChains:
 
     @pytest.mark.parametrize("name", ["flexible-parallel", "crank on a spring"])
     def test_motion_under_torques_agrees_with_mujoco(self, name):
-        """The deviation decreases with stiffer closures. One second of motion: `python -m benchmarks flexible_parallel`."""
-        m = (elastic_joint(load_mechanism("three-loop-chain"), "1''", Spring(20.0, 0.2), 0.01) if name == "crank on a spring" else
-             load_mechanism(name))
+        """The deviation decreases with stiffer closures. One second of motion: `python -m
+        benchmarks flexible_parallel`.
+        """
+        m = (
+            elastic_joint(load_mechanism("three-loop-chain"), "1''", Spring(20.0, 0.2), 0.01)
+            if name == "crank on a spring"
+            else load_mechanism(name)
+        )
         errors = against_mujoco(m, 0.1, ((5e-4, 2e-2), (2e-4, 2e-3)))
         assert errors[0] < 1e-3
         assert errors[1] < errors[0] / 20.0
 
     def test_simulation_with_the_inverse_torques_reproduces_the_motion(self):
         """Inverse, then forward dynamics."""
-        m = elastic_joint(replace(load_mechanism("three-loop-chain"), friction={}), "1''", Spring(60.0, 0.1), 0.01)
+        m = elastic_joint(
+            replace(load_mechanism("three-loop-chain"), friction={}), "1''", Spring(60.0, 0.1), 0.01
+        )
         t = np.linspace(0.0, 0.4, 81)
         motion = prescribed_motion(m, swing([0.3], 4.0), t)
         torque = make_interp_spline(t, motion.tau, 5)
@@ -147,7 +195,9 @@ class TestElasticChains:
         assert np.ptp(motion.q[:, 1]) > 1e-3
 
     def test_torques_converge_to_the_rigid_chain_with_stiff_springs(self):
-        """After the initial transient, the difference to the torque of the rigid chain is inversely proportional to stiffness."""
+        """After the initial transient, the difference to the torque of the rigid chain is inversely
+        proportional to stiffness.
+        """
         rigid = replace(load_mechanism("three-loop-chain"), friction={})
         t, drives = np.linspace(0.6, 1.0, 9), swing([0.3], 6.0)
         wanted = closed_loads(rigid, close_loops(rigid, *drives(t))).tau[:, 0]
@@ -166,11 +216,15 @@ class TestElasticChains:
         motion = prescribed_motion(m, drives, t)
         wanted = closed_driving_torque(m, close_loops(m, *drives(t)))
         np.testing.assert_allclose(motion.tau, wanted.tau, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(acting(m, motion).closed.force, wanted.closed.force, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(
+            acting(m, motion).closed.force, wanted.closed.force, rtol=0, atol=1e-9
+        )
         assert np.abs(wanted.friction).max() > 1.0
 
     def test_deflection_has_the_trends_of_p3(self):
-        """On P3's circle torque and deviation grow with speed, and deviation falls with stiffness; full circles: benchmark."""
+        """On P3's circle torque and deviation grow with speed, and deviation falls with
+        stiffness; full circles: benchmark.
+        """
         t = np.linspace(0.0, 1.1, 12)
         torque, off = np.empty((2, 3))
         for k, (stiffness, speed) in enumerate(((600.0, 2.0), (600.0, 4.0), (2400.0, 2.0))):
@@ -183,11 +237,21 @@ class TestElasticChains:
         assert off[0] / off[2] == pytest.approx(4.0, rel=0.05)
 
     def test_a_motion_of_another_shape_is_refused(self):
-        with pytest.raises(InputError, match=r"has shape \(3, 1, 2\), finite numbers of shape \(3, 1, 3\) are needed: .* drive3"):
-            prescribed_motion(load_mechanism("flexible-parallel"), swing([1.0, 1.0], 3.0), [0.0, 0.5])
+        with pytest.raises(
+            InputError,
+            match=r"has shape \(3, 1, 2\), finite numbers of shape \(3, 1, 3\) are needed: .* "
+            r"drive3",
+        ):
+            prescribed_motion(
+                load_mechanism("flexible-parallel"), swing([1.0, 1.0], 3.0), [0.0, 0.5]
+            )
 
     def test_a_motion_out_of_reach_is_refused(self):
         """The crank reaches 1.5792 rad; a spring behind the crank would allow more."""
         m = replace(load_mechanism("three-loop-chain"), friction={})
-        with pytest.raises(InputError, match=r"the loops cannot be closed near the current posture|where the loops stop closing"):
+        with pytest.raises(
+            InputError,
+            match=r"the loops cannot be closed near the current posture|where the loops stop "
+            r"closing",
+        ):
             prescribed_motion(m, swing([4.0], 3.0), [0.0, 0.5])

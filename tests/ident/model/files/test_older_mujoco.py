@@ -16,7 +16,9 @@ from tests.places import TEST_ARMS
 
 GRIPPER = (TEST_ARMS / "gripper.urdf").read_text(encoding="utf-8")
 
-current = pytest.mark.skipif(mujoco_release() < (3, 14), reason="what is right is read by a MuJoCo that needs no correction")
+current = pytest.mark.skipif(
+    mujoco_release() < (3, 14), reason="what is right is read by a MuJoCo that needs no correction"
+)
 
 
 @pytest.fixture
@@ -66,7 +68,10 @@ def test_inertias_and_mimics_that_mujoco_misread_are_corrected(older: None) -> N
         body.iquat = [1.0, 0.0, 0.0, 0.0]
     correct_model(spec, GRIPPER)
     model = spec.compile()
-    assert [model.joint(int(model.eq_obj1id[0])).name, model.joint(int(model.eq_obj2id[0])).name] == ["right", "left"]
+    assert [
+        model.joint(int(model.eq_obj1id[0])).name,
+        model.joint(int(model.eq_obj2id[0])).name,
+    ] == ["right", "left"]
     np.testing.assert_array_equal(model.eq_data, expected.eq_data)
     one, other = mujoco.MjData(model), mujoco.MjData(expected)
     q = np.random.default_rng(0).normal(size=(2, 3))
