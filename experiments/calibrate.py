@@ -161,8 +161,7 @@ def plan_side_runs(campaign: Campaign, options: CampaignOptions) -> SideRuns:
     if search and not found and campaign.measuring:
         raise InputError(
             f"{campaign.folder}: the campaign began without the search for the lowest speed of "
-            "these joints; resume "
-            "with the original options"
+            "these joints; resume with the original options"
         )
     return SideRuns(
         None if found else search,
@@ -200,8 +199,7 @@ def _left_of(
         )
         raise TooShort(
             f"{budget:.0f} s of robot time are too short: {others} take the whole time; raise "
-            "--budget, "
-            "or leave out a part"
+            "--budget, or leave out a part"
         )
     return left
 
@@ -311,6 +309,5 @@ def say_what_was_reached(
         operator.say(
             "budget",
             f"{spent:.0f} s were recorded, {spent - budget:.0f} s more than the budget: an "
-            "interrupted search "
-            "or warm-up starts again from its beginning",
+            "interrupted search or warm-up starts again from its beginning",
         )

@@ -102,8 +102,7 @@ def calibrate(
         if arm_file.driver.kind != "simulated" and not yes:
             raise ArmStopped(
                 f"{arm_file.name} is real hardware and moves only with yes=True; the command line "
-                "shows limits "
-                "and motion first, and asks"
+                "shows limits and motion first, and asks"
             )
 
     of_fit = _options(

@@ -25,6 +25,5 @@ def load(group: str, name: str) -> Any:
     except Exception as error:  # foreign code may raise anything
         raise InputError(
             f"the plug-in {entry.value}, entry point {name} of the group {group}, cannot be "
-            "loaded: "
-            f"{error!r}"
+            f"loaded: {error!r}"
         ) from error

@@ -77,8 +77,7 @@ def upgrade(table: dict[str, Any], path: Path, schema: int = SCHEMA) -> dict[str
         states = "no schema is stated" if found is None else f"schema = {found!r}"
         raise InputError(
             f"{path}: {states}, but an integer from 1 to {schema} is needed; check that this is "
-            "the right kind of "
-            "file"
+            "the right kind of file"
         )
     if found > schema:
         raise InputError(

@@ -111,8 +111,7 @@ def _written(folder: Path, name: str, text: str, model: Path, source: Path) -> P
     if target.exists() and target.read_text(encoding="utf-8") != text:
         raise InputError(
             f"{target} differs from the arm file that would be assumed for {source}; to use it "
-            "unchanged, run "
-            f"{command('calibrate', target)}"
+            f"unchanged, run {command('calibrate', target)}"
         )
     if copy.exists() and copy.read_bytes() != content:
         raise InputError(f"{copy} already exists and differs from {model}; choose another --out")

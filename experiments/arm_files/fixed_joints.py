@@ -79,8 +79,7 @@ def _followers(mechanism: Mechanism, fixed: Sequence[str], model: Path) -> Itera
             if one.shift:
                 raise InputError(
                     f"{model}: joint {one.name} is at {one.shift:g} when {leader} is at zero; a "
-                    "fixed joint cannot "
-                    "have this offset. Fix both joints in the file by hand"
+                    "fixed joint cannot have this offset. Fix both joints in the file by hand"
                 )
             yield one.name
 

@@ -81,8 +81,7 @@ def refuse_default(model: Path, names: Sequence[str]) -> None:
     if SHARED in names:
         raise InputError(
             f"{model}: the model has a joint named {SHARED}, but [joints.{SHARED}] of an arm file "
-            "applies to "
-            "all joints; rename this joint in the model"
+            "applies to all joints; rename this joint in the model"
         )
 
 
@@ -235,8 +234,7 @@ def _of_drives(slides: bool) -> list[str]:
         _line(
             "# gear_ratio =",
             f"{'2π over the lead' if slides else 'motor revolutions per joint revolution'} (data "
-            "sheet): "
-            "needed for canopen and odrive, else optional (against ripple)",
+            "sheet): needed for canopen and odrive, else optional (against ripple)",
         ),
         _line("# rotor_inertia =", "optional, kg·m² on the motor side (motor's data sheet)"),
         _line(
@@ -249,8 +247,7 @@ def _of_drives(slides: bool) -> list[str]:
         ),
         _line(
             '# stop = "brake"',
-            "hardware: if a brake holds the joint without power; without a brake the joint may "
-            "fall",
+            "hardware: if a brake holds the joint without power; without a brake the joint may fall",
         ),
     ]
 

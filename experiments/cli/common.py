@@ -489,10 +489,9 @@ def agree(
     )
     out.files(
         f"robot time {clock(time)}. First the arm moves straight from where it stands to {start}, "
-        "at "
-        f"{100 * approach(arm):.0f} % of its speed; each joint moves its first {TRIAL:g} "
-        f"{position_units(mechanism)} at "
-        f"that speed. The motion is {checked_against(arm, mechanism)}"
+        f"at {100 * approach(arm):.0f} % of its speed; each joint moves its first {TRIAL:g} "
+        f"{position_units(mechanism)} at that speed. The motion is "
+        f"{checked_against(arm, mechanism)}"
     )
     if yes:
         return

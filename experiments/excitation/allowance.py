@@ -124,12 +124,10 @@ class Allowance:
             name, unit = self.design.mechanism.names[j], self.design.mechanism.unit(j)
             raise PlanError(
                 f"{self.design.arm.path}: in the home posture gravity needs {held[j]:.3g} {unit} "
-                f"at {name}; "
-                f"excitation allows {self.torque[j]:.3g} {unit}, because the limit of "
+                f"at {name}; excitation allows {self.torque[j]:.3g} {unit}, because the limit of "
                 f"{self.design.limits.torque[j]:g} {unit} must also cover friction and masses "
                 f"{100.0 * WRONG_MASSES:.0f} % greater than the model's; move workspace.home, or "
-                "raise "
-                f"joints.{key_of(name)}.torque if the drive can deliver more"
+                f"raise joints.{key_of(name)}.torque if the drive can deliver more"
             )
 
     def of_torques(self, tau: Array) -> tuple[float, Array]:

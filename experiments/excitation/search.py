@@ -120,9 +120,8 @@ class Search:
         if best is None:
             raise PlanError(
                 f"{self.allowance.design.arm.path}: found no motion around home that keeps all "
-                "joint limits, stays "
-                "in the workspace box and avoids collisions; move workspace.home, or enlarge "
-                "workspace.box"
+                "joint limits, stays in the workspace box and avoids collisions; move "
+                "workspace.home, or enlarge workspace.box"
             )
         return best
 

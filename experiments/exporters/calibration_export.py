@@ -51,9 +51,8 @@ def export_calibration(
     """
     if offset and to not in WITH_OFFSET:
         raise InputError(
-            f"--offset: the format {to} cannot include the offset in the friction: it has no "
-            "field for a constant "
-            "torque, or states the offset separately; use --offset with --to "
+            f"--offset: the format {to} cannot include the offset in the friction: it has no field "
+            "for a constant torque, or states the offset separately; use --offset with --to "
             f"{', '.join(WITH_OFFSET)}"
         )
     result = export(calibration.with_offset() if offset else calibration, to, into, plain)

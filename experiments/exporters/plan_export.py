@@ -92,8 +92,7 @@ def _refuse_ramps(plan: Plan) -> None:
     if any(segment.kind == "ramp" for segment in plan.segments):
         raise PlanError(
             "the plan has torque ramps, which end when the joint moves; set-points cannot express "
-            "this end. Write "
-            "the plan as .toml"
+            "this end. Write the plan as .toml"
         )
 
 

@@ -123,8 +123,7 @@ def workers_of(address: str) -> Iterator["Client"]:
     except (OSError, ValueError) as error:
         raise InputError(
             f"--scheduler {address!r}: no Dask scheduler answers there; start dask scheduler, and "
-            "give its address, "
-            "for example tcp://host:8786"
+            "give its address, for example tcp://host:8786"
         ) from error
     with client:
         try:

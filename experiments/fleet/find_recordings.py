@@ -86,9 +86,8 @@ def find_recordings(folders: Iterable[str]) -> list[Recording]:
             runs[above if parent == RUNS and run else run].append(run)
         if not runs:
             raise InputError(
-                f"{folder}: no run in this folder or below it ({RECORD} is missing); give a "
-                "folder with run folders "
-                "or campaigns"
+                f"{folder}: no run in this folder or below it ({RECORD} is missing); give a folder "
+                "with run folders or campaigns"
             )
         by_run = _by_run(files, {run for own in runs.values() for run in own})
         for name, own in runs.items():

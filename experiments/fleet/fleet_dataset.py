@@ -212,7 +212,6 @@ def kind_of(place: Place) -> str:
     if head["schema"] > SCHEMA:
         raise InputError(
             f"{place}: schema = {head['schema']} of {HEAD} is newer than {SCHEMA}, which this "
-            "version of stribeck "
-            "reads; update stribeck"
+            "version of stribeck reads; update stribeck"
         )
     return str(head.get("kind", ""))

@@ -103,8 +103,7 @@ def judged(task: Task, work: Callable[[], tuple[str, str]]) -> Outcome:
         if (here := versions_of("stribeck")["stribeck"]) != task.version:
             raise InputError(
                 f"{task.recording.shown}: the worker has stribeck {here}, but the command is of "
-                f"{task.version}; "
-                "install the same version for all workers"
+                f"{task.version}; install the same version for all workers"
             )
         state, file = work()
         found = replace(found, state=state, file=file)

@@ -179,9 +179,8 @@ def _opened(url: str) -> tuple[Any, str]:
         files, root = url_to_fs(url)
     except (ImportError, ValueError) as error:
         raise InputError(
-            f"{url}: this file system cannot be opened: {_said(error)}; needed is a path, or a "
-            "URL for which fsspec "
-            "has a package, for example s3fs for s3://"
+            f"{url}: this file system cannot be opened: {_said(error)}; needed is a path, or a URL "
+            "for which fsspec has a package, for example s3fs for s3://"
         ) from error
     return files, str(root)
 

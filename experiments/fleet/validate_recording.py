@@ -102,10 +102,8 @@ class ValidationOrder:
         if not run.arm.serial and len(rows) > 1:
             raise InputError(
                 f"{run.path}: the run names no serial number, and neither do {len(rows)} "
-                "calibrations of "
-                f"{self.judge}: which is of its arm is not known. Record runs with --serial, or "
-                "give one "
-                "calibration for all with --calibration"
+                f"calibrations of {self.judge}: which is of its arm is not known. Record runs with "
+                "--serial, or give one calibration for all with --calibration"
             )
         with TemporaryDirectory(dir=scratch) as folder:
             newest = {str(name): value for name, value in rows.iloc[-1].items()}
@@ -124,8 +122,7 @@ def judge_at(path: str) -> Place:
     if kind_of(place) != FITS and CALIBRATION not in place.files():
         raise InputError(
             f"--calibration {path!r}: neither a result of stribeck fleet fit nor a folder with "
-            f"{CALIBRATION}; "
-            "give one of them"
+            f"{CALIBRATION}; give one of them"
         )
     return place
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 _KILLER = (
     "{}: every worker that took it was ended, by its memory limit or a crash; look at it alone "
-    "with stribeck fit, or give "
-    "more --worker-memory"
+    "with stribeck fit, or give more --worker-memory"
 )
 
 

@@ -300,8 +300,7 @@ def check_distinct(columns: Sequence[ColumnMap], table_names: Iterable[str], sou
         if other is not entry and {other.signal, entry.signal} != {"temperature"}:
             raise InputError(
                 f"{source}: column {column!r} is given for {other.target} and for {entry.target}; "
-                "give each "
-                "signal its own column with --column"
+                "give each signal its own column with --column"
             )
 
 

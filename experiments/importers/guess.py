@@ -255,9 +255,8 @@ def _in_one_unit(
             if found > _GOOD_PART * range_:
                 raise InputError(
                     f"{table.source}: positions of {decides.joint} look like {decides.unit}, "
-                    "positions of "
-                    f"{entry.joint} (span {found:.3g}) look like {entry.unit}; state the unit with "
-                    f"{entry.option}"
+                    f"positions of {entry.joint} (span {found:.3g}) look like {entry.unit}; state "
+                    f"the unit with {entry.option}"
                 )
         why = (
             f"{entry.guess.removesuffix(f'; {_USUAL}')}; same unit as {decides.joint}"
@@ -303,8 +302,7 @@ def equally_good(table: Table, joints: tuple[str, ...]) -> str:
     )
     return (
         f"{found} fit {joints[0]} equally well, and so do other columns: give the columns of one "
-        "arm with --column"
-        f"{f', or ignore the second arm with {other}' if other else ''}"
+        f"arm with --column{f', or ignore the second arm with {other}' if other else ''}"
     )
 
 
@@ -522,8 +520,7 @@ def _stated(column: str, signal: str, joint: str = "") -> str | None:
             )
             raise InputError(
                 f"column {column!r}: {unknown_unit(text, known)}; state the unit or a factor to "
-                "SI, for example "
-                f"{entry.option}"
+                f"SI, for example {entry.option}"
             )
         return unit
     if not re.search(r"[_./\s]", column) or (joint and column.lower().endswith(joint.lower())):

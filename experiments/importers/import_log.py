@@ -150,8 +150,7 @@ def import_log(
     if at_motors and coupled is None:
         raise InputError(
             f"{arm.path}: --motors needs a table [transmission] in the arm file. Without this "
-            "table, each motor "
-            "moves one joint; leave out --motors"
+            "table, each motor moves one joint; leave out --motors"
         )
     log = _read(table, columns, arm, mechanism, coupled)
     if servo_gains is not None:
@@ -175,9 +174,8 @@ def import_log(
         )
         raise InputError(
             f"{log.source}: torque constants of motors that move several joints cannot be fitted "
-            "to gravity; state "
-            f"joints.{lacking}.torque_constant in the arm file (N·m/A at the motor, with "
-            "gear_ratio)"
+            f"to gravity; state joints.{lacking}.torque_constant in the arm file (N·m/A at the "
+            "motor, with gear_ratio)"
         )
     constants, unknown = torque_constants(
         torque_constant, _as_run(log, arm, mechanism), mechanism, ampere
@@ -224,10 +222,9 @@ def import_log(
 def _left_out(name: str, why: str) -> str:
     return (
         f"{name}: the torque is in A and the torque constant cannot be fitted to gravity ({why}); "
-        "this torque is left "
-        f"out and {name} is not calibrated. State joints.{name}.torque_constant in the arm file "
-        "(N·m/A at the motor, with "
-        "gear_ratio), or a factor in the column, and import again"
+        f"this torque is left out and {name} is not calibrated. State "
+        f"joints.{name}.torque_constant in the arm file (N·m/A at the motor, with gear_ratio), or "
+        "a factor in the column, and import again"
     )
 
 
@@ -271,9 +268,8 @@ def _read(
     lengths = {len(raw[name]) for name in wanted}
     if len(lengths) > 1:
         raise InputError(
-            f"{table.source}: columns of different lengths "
-            f"({', '.join(map(str, sorted(lengths)))} rows); all "
-            "must have the same length"
+            f"{table.source}: columns of different lengths ({', '.join(map(str, sorted(lengths)))} "
+            "rows); all must have the same length"
         )
     (rows,) = lengths
 
@@ -336,8 +332,7 @@ def _read(
         column = next(column for entry, column in found.items() if entry.target == "t")
         raise InputError(
             f"{table.source}: column {column!r} holds no readable times; allowed are numbers and "
-            "dates such as "
-            "2026-11-22T10:59:59.5 (ISO 8601)"
+            "dates such as 2026-11-22T10:59:59.5 (ISO 8601)"
         )
     if not np.isfinite(t).all():
         raise InputError(
@@ -389,8 +384,7 @@ def _unset(told: Array | None, on: Array | None, names: tuple[str, ...]) -> list
     lacking = ~np.isfinite(told) & (True if on is None else ~(on < 0.5))
     return [
         f"the set-point of {name} is missing in {count} rows in which on.{name} does not say that "
-        "the servo is off; the fit "
-        "takes it as off there"
+        "the servo is off; the fit takes it as off there"
         for name, count in zip(names, lacking.sum(axis=0).tolist(), strict=True)
         if count
     ]
@@ -413,8 +407,7 @@ def _check_rate(t: Array, segment: NDArray[np.int64], source: str) -> None:
     if not np.isnan(rate) and not _RATES[0] <= rate <= _RATES[1]:
         raise InputError(
             f"{source}: {len(t)} rows in {np.ptp(t):.4g} s, a sampling rate of {rate:.3g} Hz; "
-            "allowed are "
-            f"{_RATES[0]:g} to {_RATES[1]:g} Hz: check the unit of time"
+            f"allowed are {_RATES[0]:g} to {_RATES[1]:g} Hz: check the unit of time"
         )
 
 
@@ -429,15 +422,13 @@ def _parted(
     if steps[row] > _LONGEST_GAP:
         raise InputError(
             f"{source}: a gap of {steps[row]:.3g} s after row {row} (t = {t[row]:.3f} s): the "
-            "clock was set here; "
-            "cut the log at this row and import the parts one by one"
+            "clock was set here; cut the log at this row and import the parts one by one"
         )
     if not gaps.any():
         return segment, []
     note = (
-        f"{gaps.sum()} gap(s), the longest of {steps[row]:.3f} s after row {row} (t = "
-        f"{t[row]:.3f} s): the log is split into "
-        "segments of one run at the gaps"
+        f"{gaps.sum()} gap(s), the longest of {steps[row]:.3f} s after row {row} (t = {t[row]:.3f} "
+        "s): the log is split into segments of one run at the gaps"
     )
     return segment + np.concatenate(([0], np.cumsum(gaps))), [note]
 
@@ -496,10 +487,8 @@ def _check_units(log: _Log, arm: ArmFile, mechanism: Mechanism, with_torque: boo
         )
         raise InputError(
             f"{log.source}: the position of {mechanism.names[j]} is {where:.4g} {unit}, far "
-            "outside its limits, "
-            f"{limits.position[j, 0]:.4g} ... {limits.position[j, 1]:.4g} {unit}; check the unit "
-            "of this column and "
-            "zero_offset in the arm file"
+            f"outside its limits, {limits.position[j, 0]:.4g} ... {limits.position[j, 1]:.4g} "
+            f"{unit}; check the unit of this column and zero_offset in the arm file"
         )
 
 

@@ -96,8 +96,7 @@ def between(table: Table, time: ColumnMap, start: float | None, end: float | Non
     if table.pieces:
         raise InputError(
             f"{table.source}: {asked}: the log holds several recordings, each with its own time; "
-            "import the whole "
-            f"log without {asked}"
+            f"import the whole log without {asked}"
         )
     t = time.factor * table.read([column])[column]
     known = t[np.isfinite(t)]

@@ -87,10 +87,9 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
     ):
         said.append(
             f"{', '.join(stuck)}: fewer than {LEAST_PASSES} movements between reversals; no fit "
-            "can separate "
-            "friction from gravity and inertia. Record each speed in both directions, or write "
-            "steady speeds and torques "
-            "to a table and run stribeck fit --table FILE"
+            "can separate friction from gravity and inertia. Record each speed in both "
+            "directions, or write steady speeds and torques to a table and run stribeck fit "
+            "--table FILE"
         )
         return Outlook(None, tuple(said))
     for names, lack in (
@@ -102,8 +101,7 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
         (
             alike,
             f"round trips at fewer than {least_speeds()} speeds; too few to separate Coulomb and "
-            "viscous "
-            "friction",
+            "viscous friction",
         ),
     ):
         if names:
@@ -119,8 +117,7 @@ def outlook(run: Run, mechanism: Mechanism) -> Outlook:
         if "dq" not in run.signals or not np.isfinite(run.signals["dq"]).all():
             said.append(
                 "the log has no velocity: it is computed from the positions, low-passed at "
-                f"{5 * BANDWIDTH:.0f} Hz "
-                "(lower for coarse encoders)"
+                f"{5 * BANDWIDTH:.0f} Hz (lower for coarse encoders)"
             )
     if "temperature" not in run.signals or np.isnan(run.signals["temperature"]).all():
         said.append("the log has no temperature: the fit cannot know whether the arm was warm")
@@ -136,8 +133,7 @@ def _other_sign(run: Run, names: list[str]) -> str:
     if any(entry.get("unit") in CURRENTS or "column" not in entry for _, entry in entries):
         return (
             "the torque has the wrong sign; reverse the sign of the current in the log, or set "
-            "direction = -1 in the arm "
-            "file if the positions are reversed, too"
+            "direction = -1 in the arm file if the positions are reversed, too"
         )
     again = " ".join(
         f'--column "tau.{name}={entry["column"]}[{-entry["factor"]:g}]"' for name, entry in entries
@@ -165,8 +161,7 @@ def _rate(run: Run) -> list[str]:
         return []
     return [
         f"a sampling rate of {rate:.3g} Hz is low for general motion, which is filtered at "
-        f"{BANDWIDTH:.0f} Hz: torque of "
-        "quick accelerations looks like friction"
+        f"{BANDWIDTH:.0f} Hz: torque of quick accelerations looks like friction"
     ]
 
 

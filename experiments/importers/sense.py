@@ -40,8 +40,7 @@ def unwrap(q: Array, anew: NDArray[np.bool_], mechanism: Mechanism) -> list[str]
         if found.wraps:
             notes.append(
                 f"the position of {mechanism.names[joint]} wraps around {found.wraps} time(s), by "
-                "a range of "
-                f"{found.range:.4g} rad; the wraps are removed"
+                f"a range of {found.range:.4g} rad; the wraps are removed"
             )
     return notes
 
@@ -56,10 +55,9 @@ def check_leaps(
             way = abs(q[row + 1, joint] - q[row, joint])
             raise InputError(
                 f"{source}: the position of {name} jumps by {way:.4g} rad after row {row} (t = "
-                f"{t[row]:.3f} s), the "
-                f"first of {len(leaps)} jump(s) that are neither motion nor wrap-around; delete "
-                "these rows, or "
-                "import a part of the log without them with --from and --to"
+                f"{t[row]:.3f} s), the first of {len(leaps)} jump(s) that are neither motion nor "
+                "wrap-around; delete these rows, or import a part of the log without them with "
+                "--from and --to"
             )
 
 
@@ -84,10 +82,9 @@ def with_sense(
         if ends > _MOST_CUT * keep.sum():
             raise InputError(
                 f"{source}: {ends} of {keep.sum()} rows, before row {first} and from row {last} "
-                "on, lack a number "
-                "in a needed column. Numbers such as 1,016.5 and mixed decimal marks cannot be "
-                "read. "
-                "Correct the numbers, or cut the log to the rows with all columns"
+                "on, lack a number in a needed column. Numbers such as 1,016.5 and mixed decimal "
+                "marks cannot be read. Correct the numbers, or cut the log to the rows with all "
+                "columns"
             )
         if ends:
             notes.append(f"{ends} row(s) at the ends of the log are incomplete and are left out")

@@ -103,9 +103,8 @@ def check_size(source: str, rows: int, columns: int) -> None:
     """
     if rows * columns > MOST_NUMBERS:
         raise InputError(
-            f"{source}: {rows} rows of {columns} columns exceed the {MOST_NUMBERS} numbers that "
-            "an import keeps in "
-            "memory; cut the log into parts and import them one by one"
+            f"{source}: {rows} rows of {columns} columns exceed the {MOST_NUMBERS} numbers that an "
+            "import keeps in memory; cut the log into parts and import them one by one"
         )
 
 

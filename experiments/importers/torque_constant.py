@@ -85,9 +85,8 @@ def torque_constants(
 def _missing(run: Run, name: str, tried: str, also: str) -> InputError:
     return InputError(
         f"{run.path}: the torque of {name} is in A, and {run.arm.path.name} has no "
-        f"joints.{name}.torque_constant "
-        f"(N·m/A at the motor){tried}; state this key, or a factor in the column ([4.1 N·m/A], at "
-        f"the joint){also}"
+        f"joints.{name}.torque_constant (N·m/A at the motor){tried}; state this key, or a factor "
+        f"in the column ([4.1 N·m/A], at the joint){also}"
     )
 
 
@@ -115,9 +114,8 @@ def _from_gravity(
     if scale.value <= 0.0:
         raise InputError(
             f"{run.path}: the current of {name} has the opposite sign of the model's gravity "
-            "torque; give the "
-            "column a negative factor such as [-4.1 N·m/A], or check direction and zero_offset in "
-            "the arm file"
+            "torque; give the column a negative factor such as [-4.1 N·m/A], or check direction "
+            "and zero_offset in the arm file"
         )
     relative = (scale.std_error or 0.0) / scale.value
     return {"value": 1.0 / scale.value, "source": "gravity", "std_error": relative / scale.value}

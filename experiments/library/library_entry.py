@@ -92,9 +92,8 @@ class LibraryEntry:
                 )
             if (found := file_sha256(path)) != digest:
                 raise InputError(
-                    f"{path}: its sha256 is {found[:12]}..., but {digest[:12]}... in "
-                    f"{PROVENANCE}: the file was "
-                    f"changed; restore it, or state its digest in {PROVENANCE}"
+                    f"{path}: its sha256 is {found[:12]}..., but {digest[:12]}... in {PROVENANCE}: "
+                    f"the file was changed; restore it, or state its digest in {PROVENANCE}"
                 )
 
     def copy_to(self, folder: str | Path) -> list[Path]:

@@ -63,8 +63,7 @@ def entry_folders(folders: Sequence[Place] = ()) -> dict[str, Path]:
         if not own:
             raise InputError(
                 f"{where}{library}: this folder has no library entry; an entry is a folder in it "
-                "with "
-                f"{PROVENANCE} and calibration.toml"
+                f"with {PROVENANCE} and calibration.toml"
             )
         for path in own:
             found.setdefault(path.parent.name, path.parent)

@@ -48,9 +48,8 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     if len(tight):
         name, unit = names[tight[0]], design.mechanism.position_unit(tight[0])
         raise PlanError(
-            f"{arm.path}: joint {name} has no position at least {_AWAY:g} {unit} from both "
-            "limits, to break loose "
-            f"and stop; widen joints.{name}.position"
+            f"{arm.path}: joint {name} has no position at least {_AWAY:g} {unit} from both limits, "
+            f"to break loose and stop; widen joints.{name}.position"
         )
     drawn = rng.uniform(low, high, (_CANDIDATES, len(home)))
     if design.mechanism.chain is not None:
@@ -74,10 +73,8 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
     if len(free) < len(DWELLS):
         raise PlanError(
             f"{arm.path}: only {len(free)} of {_CANDIDATES} random postures can be reached from "
-            "home and leave at "
-            f"least a tenth of every torque limit beside gravity; {len(DWELLS)} are needed. Widen "
-            "the workspace box, "
-            "or raise joints.NAME.torque if the drives allow"
+            f"home and leave at least a tenth of every torque limit beside gravity; {len(DWELLS)} "
+            "are needed. Widen the workspace box, or raise joints.NAME.torque if the drives allow"
         )
     for number, (posture, dwell) in enumerate(zip(free, DWELLS, strict=False), start=1):
         writer.move(home, 0)

@@ -84,10 +84,8 @@ def plan_heat_rest_heat(
     if rounds < _LEAST:
         raise InputError(
             f"{arm.path}: {time:.0f} s of robot time are too short to heat, rest and heat: "
-            f"{_LEAST} rounds of "
-            f"{len(LEVELS)} speeds before and after the rest take {1.5 * _LEAST * single:.0f} s "
-            "with the rest; "
-            "allow at least this time"
+            f"{_LEAST} rounds of {len(LEVELS)} speeds before and after the rest take "
+            f"{1.5 * _LEAST * single:.0f} s with the rest; allow at least this time"
         )
     made = plan(rounds, time / 3.0)
     check_plan(made, arm, design.mechanism)

@@ -77,9 +77,8 @@ def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:
     for name, joint in found.items():
         if joint.held is None:
             raise PlanError(
-                f"{arm.path}: {name} does not hold {joint.lost:.3g} per second or any lower "
-                "speed; make its velocity "
-                "loop stiffer"
+                f"{arm.path}: {name} does not hold {joint.lost:.3g} per second or any lower speed; "
+                "make its velocity loop stiffer"
             )
     return replace(
         arm,

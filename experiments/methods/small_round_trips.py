@@ -159,8 +159,7 @@ def left_out(plan: Plan, mechanism: Mechanism, options: SmallTrips | None = None
         if missing:
             sentences.append(
                 f"{name}: no round trips of {', '.join(missing)} {unit}: too small for the "
-                "resolution of its drive, "
-                "or too large for its strokes"
+                "resolution of its drive, or too large for its strokes"
             )
     return sentences
 
@@ -186,8 +185,7 @@ def _amplitudes(
         return kept
     begin = (
         f"{design.arm.path}: joint {name}: {len(kept)} of {len(wanted)} half amplitudes from "
-        f"{wanted[0]:.3g} to "
-        f"{wanted[-1]:.3g} {unit} remain, {LEAST} are needed"
+        f"{wanted[0]:.3g} to {wanted[-1]:.3g} {unit} remain, {LEAST} are needed"
     )
     if len(fits) < LEAST:
         raise PlanError(
@@ -198,17 +196,14 @@ def _amplitudes(
     if seen >= followed:
         raise PlanError(
             f"{begin}: its position reading has steps of {position:.3g} {unit}, and a half "
-            f"amplitude needs {STEPS} "
-            f"of them, {seen:.3g} {unit}. These amplitudes need a resolution of "
-            f"{fits[-LEAST] / STEPS:.3g} {unit} or "
-            f"finer; use a finer encoder, {longer}"
+            f"amplitude needs {STEPS} of them, {seen:.3g} {unit}. These amplitudes need a "
+            f"resolution of {fits[-LEAST] / STEPS:.3g} {unit} or finer; use a finer encoder, "
+            f"{longer}"
         )
     raise PlanError(
         f"{begin}: its velocity set-points have steps of {velocity:.3g} {unit}/s, too coarse for "
-        "round trips below "
-        f"{followed:.3g} {unit}. These amplitudes need steps of "
-        f"{velocity * fits[-LEAST] / followed:.3g} {unit}/s or "
-        f"finer; use a finer drive, {longer}"
+        f"round trips below {followed:.3g} {unit}. These amplitudes need steps of "
+        f"{velocity * fits[-LEAST] / followed:.3g} {unit}/s or finer; use a finer drive, {longer}"
     )
 
 

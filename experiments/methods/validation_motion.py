@@ -121,8 +121,7 @@ def _free_swing(
             return start, swing
     raise PlanError(
         f"{design.arm.path}: none of {_TRIES} random postures leaves room for swings; widen the "
-        "limits or the "
-        "workspace box"
+        "limits or the workspace box"
     )
 
 

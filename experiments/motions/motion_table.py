@@ -56,8 +56,7 @@ class MotionTable:
         if missing:
             raise InputError(
                 f"{self.path}: no column {', '.join(missing)}; {mechanism.name} needs {signal} of "
-                "the joints "
-                f"{', '.join(mechanism.names[j] for j in joints)}"
+                f"the joints {', '.join(mechanism.names[j] for j in joints)}"
             )
         columns = [self.columns[signal, mechanism.names[j]] for j in joints]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self.t), 0))

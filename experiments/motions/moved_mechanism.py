@@ -78,8 +78,7 @@ def torque_for(
         if len(lacking) < len(swinging):
             raise InputError(
                 f"{table.path}: columns q.{', q.'.join(lacking)} are missing, but other passive "
-                "joints have a "
-                "column; give q of all passive joints, or of none to let them swing"
+                "joints have a column; give q of all passive joints, or of none to let them swing"
             )
         motion = prescribed_motion(
             mechanism, _through(mechanism, table), table.t, tolerance=tolerance

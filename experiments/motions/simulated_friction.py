@@ -131,8 +131,7 @@ def _with_calibrated(whole: Mechanism, calibration: Calibration) -> Mechanism:
         if joint.components or joint.directional != "none":
             raise InputError(
                 f"joint {name}: the simulation has no friction that depends on load components or "
-                "on direction; "
-                "fit the joint with a single load and --directional none"
+                "on direction; fit the joint with a single load and --directional none"
             )
         j = whole.names.index(name)
         friction[j], bearings[j] = (

@@ -158,11 +158,9 @@ def _check_held(plan: Plan, bounds: Bounds) -> None:
         k, j = int(segments[0]), int(joints[0])
         (low, high), unit = position[j], bounds.unit(j)
         raise PlanError(
-            f"{plan.names[j]} rests at {places[k, j]:.4g} {unit} in segment "
-            f"{plan.segments[k].id}, less than "
-            f"{_SWAY:g} {unit} from its limits [{low:g}, {high:g}]; move it inward with "
-            "workspace.home, or lock it "
-            "with stribeck init --joints"
+            f"{plan.names[j]} rests at {places[k, j]:.4g} {unit} in segment {plan.segments[k].id}, "
+            f"less than {_SWAY:g} {unit} from its limits [{low:g}, {high:g}]; move it inward with "
+            "workspace.home, or lock it with stribeck init --joints"
         )
 
 
@@ -172,9 +170,8 @@ def _check_purpose(plan: Plan) -> None:
     for segment in plan.segments:
         if segment.kind not in ("move", *kinds):
             raise PlanError(
-                f"segment {segment.id} is a {segment.kind}; a plan whose purpose is "
-                f"{plan.purpose} has "
-                f"{' or '.join(kinds)} and move segments only"
+                f"segment {segment.id} is a {segment.kind}; a plan whose purpose is {plan.purpose} "
+                f"has {' or '.join(kinds)} and move segments only"
             )
 
 
@@ -207,12 +204,10 @@ def _check_gravity(plan: Plan, bounds: Bounds) -> None:
     if share[row, j] > MAX_GRAVITY_SHARE:
         name, force, limit = plan.names[j], bounds.mechanism.unit(int(j)), bounds.limits.torque[j]
         raise PlanError(
-            f"segment {plan.segments[row].id} ends where gravity needs "
-            f"{share[row, j] * limit:.3g} {force} at "
-            f"{name}, more than {100 * MAX_GRAVITY_SHARE:g} % of its torque limit of {limit:g} "
-            f"{force}; raise "
-            f"joints.{name}.torque if the drive allows, or exclude this posture with "
-            "joints.NAME.position"
+            f"segment {plan.segments[row].id} ends where gravity needs {share[row, j] * limit:.3g} "
+            f"{force} at {name}, more than {100 * MAX_GRAVITY_SHARE:g} % of its torque limit of "
+            f"{limit:g} {force}; raise joints.{name}.torque if the drive allows, or exclude this "
+            "posture with joints.NAME.position"
         )
 
 
@@ -233,12 +228,10 @@ def _check_torque(plan: Plan, bounds: Bounds) -> None:
             asked = share[j] * limit
             raise PlanError(
                 f"segment {segment.id} ({segment.joint or 'move'} in posture {segment.posture}) "
-                f"needs {asked:.3g} "
-                f"{force} at {name} for weight and inertia, more than {100 * MAX_RIGID_SHARE:g} % "
-                "of its torque "
-                f"limit of {limit:g} {force}; the rest is reserved for friction. Lower the "
-                "accelerations, or raise "
-                f"joints.{name}.torque to {asked / MAX_RIGID_SHARE:.3g} if the drive allows"
+                f"needs {asked:.3g} {force} at {name} for weight and inertia, more than "
+                f"{100 * MAX_RIGID_SHARE:g} % of its torque limit of {limit:g} {force}; the rest "
+                f"is reserved for friction. Lower the accelerations, or raise joints.{name}.torque "
+                f"to {asked / MAX_RIGID_SHARE:.3g} if the drive allows"
             )
 
 
@@ -291,17 +284,15 @@ def check_way(
     if len(away) > 1 and not may_move_together(arm, mechanism):
         raise PlanError(
             f"{', '.join(away)} are away from the start of the plan, "
-            f"{np.round(start, 3).tolist()}, and the path "
-            "cannot be checked for collisions without a workspace box or shapes in the model; "
-            "nothing moved. Move "
-            "all of these joints but one to the start by hand, or state workspace.box"
+            f"{np.round(start, 3).tolist()}, and the path cannot be checked for collisions without "
+            "a workspace box or shapes in the model; nothing moved. Move all of these joints but "
+            "one to the start by hand, or state workspace.box"
         )
     if fault := in_the_way(arm, mechanism, stands, start):
         raise PlanError(
             f"the straight path from the arm's position, {np.round(stands, 3).tolist()}, to the "
-            "start of the plan, "
-            f"{np.round(start, 3).tolist()}, {fault}; nothing moved. "
-            "Move the arm near the start by hand"
+            f"start of the plan, {np.round(start, 3).tolist()}, {fault}; nothing moved. Move the "
+            "arm near the start by hand"
         )
     limits = arm.limits(mechanism)
     slow = replace(

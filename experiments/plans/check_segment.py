@@ -151,8 +151,7 @@ def _check_joints(segment: Segment, start: Array, bounds: Bounds) -> None:
     ):
         raise PlanError(
             f"segment {segment.id}: swings = {list(segment.swings)}; each of the {len(names)} "
-            "joints needs an odd "
-            "number of passes"
+            "joints needs an odd number of passes"
         )
     moving = [names[j] for j in _moving(segment, start)]
     if segment.joint not in moving or (segment.kind == "stroke" and len(moving) > 1):
@@ -175,8 +174,7 @@ def _check_speeds(segment: Segment, start: Array, bounds: Bounds) -> None:
         if not 0.0 < speeds[j] <= limits.velocity[j]:
             raise PlanError(
                 f"segment {segment.id} moves {names[j]} at {speeds[j]:.6g} {bounds.unit(j)}/s, "
-                "limit "
-                f"{limits.velocity[j]:g} {bounds.unit(j)}/s"
+                f"limit {limits.velocity[j]:g} {bounds.unit(j)}/s"
             )
     if segment.swings is None:
         return
@@ -190,8 +188,7 @@ def _check_speeds(segment: Segment, start: Array, bounds: Bounds) -> None:
     if turning[worst] > limits.acceleration[worst]:
         raise PlanError(
             f"segment {segment.id} accelerates {names[worst]} by {turning[worst]:.4g} "
-            f"{bounds.unit(worst)}/s², limit "
-            f"{limits.acceleration[worst]:g} {bounds.unit(worst)}/s²"
+            f"{bounds.unit(worst)}/s², limit {limits.acceleration[worst]:g} {bounds.unit(worst)}/s²"
         )
 
 
@@ -205,8 +202,7 @@ def _check_time(segment: Segment, start: Array, bounds: Bounds) -> None:
     if time > _LONGEST:
         raise PlanError(
             f"segment {segment.id} takes {time:.3g} s, at most {_LONGEST:g} s are allowed; raise "
-            "its "
-            f"{'rate' if segment.kind == 'ramp' else 'speed'}"
+            f"its {'rate' if segment.kind == 'ramp' else 'speed'}"
         )
 
 
@@ -233,9 +229,7 @@ def check_silence(segment: Segment, start: Array, bounds: Bounds) -> None:
             raise PlanError(
                 f"{way} takes {bounds.names[worst]} at {speed[worst]:.3g} {unit}/s to "
                 f"{gap[worst]:.3g} {unit} before its limit, but {needed[worst]:.3g} {unit} are "
-                "needed to stop: "
-                f"if the computer stops sending, the drive keeps moving for {silent:.3g} s "
-                "(driver.watchdog "
-                f"plus {SILENT_CYCLES} cycles, and {BRAKE_CLOSES:g} s for the brake if the drive "
-                "loses power)"
+                "needed to stop: if the computer stops sending, the drive keeps moving for "
+                f"{silent:.3g} s (driver.watchdog plus {SILENT_CYCLES} cycles, and "
+                f"{BRAKE_CLOSES:g} s for the brake if the drive loses power)"
             )

@@ -81,8 +81,7 @@ def _refuse(
             f"but {-allowed[j]:.3g} {unit} are needed"
             + (
                 f": if the computer stops sending, the drive keeps moving for {bounds.silent:.3g} "
-                "s "
-                f"(driver.watchdog plus {SILENT_CYCLES} cycles)"
+                f"s (driver.watchdog plus {SILENT_CYCLES} cycles)"
                 if allowed[j]
                 else ""
             )
@@ -102,14 +101,12 @@ def check_harmonics(segment: Segment, n: int) -> None:
     if len(wave.sines) != n or len(wave.cosines) != n or len(sizes) != 1 or 0 in sizes:
         raise PlanError(
             f"segment {segment.id}: wave.sines and wave.cosines need a row for each of the {n} "
-            "joints, and all "
-            "rows the same number of harmonics"
+            "joints, and all rows the same number of harmonics"
         )
     if not wave.period > 0.0 or wave.periods < 1:
         raise PlanError(
             f"segment {segment.id}: wave.period = {wave.period:g} s and wave.periods = "
-            f"{wave.periods}; needed are "
-            "a period above 0 s and at least 1 period"
+            f"{wave.periods}; needed are a period above 0 s and at least 1 period"
         )
 
 

@@ -213,11 +213,9 @@ def check_separable(plan: Plan) -> None:
             said = " and ".join(f"{name} ± {100.0 * width:.0f} %" for name, width in lost.items())
             raise PlanError(
                 f"{told.round_trips} round trips of {told.joint} cannot separate its friction "
-                "parameters: expected "
-                f"95 % interval of {said}, at most ± {100.0 * WEAK:.0f} % is allowed; allow a "
-                "wider range of speeds "
-                f"(joints.{told.joint}.velocity and position), or more round trips (--target, "
-                "--budget)"
+                f"parameters: expected 95 % interval of {said}, at most ± {100.0 * WEAK:.0f} % is "
+                f"allowed; allow a wider range of speeds (joints.{told.joint}.velocity and "
+                "position), or more round trips (--target, --budget)"
             )
 
 

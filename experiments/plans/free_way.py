@@ -39,7 +39,6 @@ def free_way(design: Design, start: Array, way: Array, rng: np.random.Generator)
     if not free.any():
         raise PlanError(
             f"{design.arm.path}: no stroke from {np.round(start, 3).tolist()} in {_SIGNS} tried "
-            "directions is clear; "
-            "move the home posture or widen the workspace box"
+            "directions is clear; move the home posture or widen the workspace box"
         )
     return np.asarray(ways[int(np.argmax(free))])

@@ -122,8 +122,7 @@ def in_order(
         time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
     raise TooShort(
         f"{design.arm.path}: {allowed:.0f} s of robot time are too short; the shortest plan found "
-        "takes "
-        f"{plan.robot_time:.0f} s"
+        f"takes {plan.robot_time:.0f} s"
     )
 
 

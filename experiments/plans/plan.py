@@ -233,14 +233,12 @@ def plan_from_table(table: dict[str, Any], path: Path) -> Plan:
         if len(segment.target) != len(parsed.names):
             raise PlanError(
                 f"{path}: segment {segment.id}: target has {len(segment.target)} value(s), but "
-                "names lists "
-                f"{len(parsed.names)} joint(s); a value for each joint is needed"
+                f"names lists {len(parsed.names)} joint(s); a value for each joint is needed"
             )
     if len(parsed.start) != len(parsed.names):
         raise PlanError(
             f"{path}: start has {len(parsed.start)} value(s), but names lists {len(parsed.names)} "
-            "joint(s); a value "
-            "for each joint is needed"
+            "joint(s); a value for each joint is needed"
         )
     return Plan(
         parsed.arm,

@@ -205,9 +205,8 @@ class Design:
         home = arm.home(mechanism)
         if fault := in_the_way(arm, mechanism, home, home):
             raise PlanError(
-                f"{arm.path}: the home posture {np.round(home, 3).tolist()} {fault}; state "
-                "another workspace.home, "
-                "or a box that contains it"
+                f"{arm.path}: the home posture {np.round(home, 3).tolist()} {fault}; state another "
+                "workspace.home, or a box that contains it"
             )
         chosen = tuple(joints) if joints else mechanism.names
         for name in chosen:
@@ -306,13 +305,11 @@ class Design:
             unit = self.mechanism.position_unit(j)
             raise NoRoom(
                 f"{self.arm.path}: joint {name} has {high[j] - low[j]:.3g} {unit} between its "
-                "limits, but would "
-                f"overrun by {beyond[j]:.3g} {unit} in either direction if the computer stops "
-                "sending; widen "
-                f"joints.{name}.position, lower its velocity or driver.watchdog",
+                f"limits, but would overrun by {beyond[j]:.3g} {unit} in either direction if the "
+                f"computer stops sending; widen joints.{name}.position, lower its velocity or "
+                "driver.watchdog",
                 f"if the computer stops sending, its drive keeps moving for {beyond[j]:.3g} "
-                f"{unit}, too far for its "
-                "limits",
+                f"{unit}, too far for its limits",
             )
         return low + free, high - free
 
@@ -331,16 +328,14 @@ class Design:
         if not len(fits):
             raise PlanError(
                 f"{path}: joint {name}: even the slowest stroke needs {ways[-1]:.3g} {unit}, the "
-                "room is "
-                f"{self.longest[j]:.3g} {unit}; widen joints.{name}.position or check its "
+                f"room is {self.longest[j]:.3g} {unit}; widen joints.{name}.position or check its "
                 "gear_ratio"
             )
         if not len(lasts) or lasts[-1] > fits[0]:
             raise PlanError(
                 f"{path}: joint {name}: strokes of {ways.min():.3g} {unit} take more than "
                 f"{self.options.longest_stroke:g} s at {fits[0]:.3g} {unit}/s; raise "
-                f"joints.{name}.velocity or "
-                "check its gear_ratio"
+                f"joints.{name}.velocity or check its gear_ratio"
             )
         return float(lasts[-1]), float(fits[0])
 
@@ -365,8 +360,7 @@ class Design:
         if slowest > fastest:
             raise PlanError(
                 f"{self.arm.path}: joints.{name}.slowest = {slowest:.4g} is above the highest "
-                "speed of its strokes, "
-                f"{fastest:.4g}; make its velocity loop stiffer"
+                f"speed of its strokes, {fastest:.4g}; make its velocity loop stiffer"
             )
         return slowest
 
@@ -405,8 +399,7 @@ class Design:
         if len(usable) < count:
             raise NoRoom(
                 f"{arm.path}: only {len(usable)} of {len(candidates) - 1} random postures leave "
-                "room for the strokes, "
-                f"{count} are needed; widen the limits or the workspace box",
+                f"room for the strokes, {count} are needed; widen the limits or the workspace box",
                 "faster strokes have room in too few postures inside limits and box",
             )
         if self.mechanism.chain is not None:
@@ -472,10 +465,9 @@ class Design:
             )
             raise PlanError(
                 f"{where}strokes reach positions where gravity needs {held[heavy] * limit:.3g} "
-                f"{unit} at {name}, "
-                f"more than {100 * MAX_GRAVITY_SHARE:g} % of its torque limit of {limit:g} "
-                f"{unit}; raise "
-                f"joints.{name}.torque if the drive allows, or move the home posture"
+                f"{unit} at {name}, more than {100 * MAX_GRAVITY_SHARE:g} % of its torque limit of "
+                f"{limit:g} {unit}; raise joints.{name}.torque if the drive allows, or move the "
+                "home posture"
             )
         if stuck := [j for j in self.active if not fits[j]]:
             raise self._no_room(where, home, ways, stuck[0])
@@ -537,11 +529,8 @@ class Design:
         asked = share[worst] * limit
         return NoRoom(
             f"{begin}: weight and inertia need {asked:.3g} {force} at {weak} during the stroke, "
-            "more than "
-            f"{100 * PLANNED_SHARE:g} % of its torque limit of {limit:g} {force}; lower the "
-            "accelerations, move the "
-            f"home posture, or raise joints.{key_of(weak)}.torque to {asked / PLANNED_SHARE:.3g} "
-            "if the "
-            "drive allows",
+            f"more than {100 * PLANNED_SHARE:g} % of its torque limit of {limit:g} {force}; lower "
+            f"the accelerations, move the home posture, or raise joints.{key_of(weak)}.torque to "
+            f"{asked / PLANNED_SHARE:.3g} if the drive allows",
             f"weight and inertia leave {weak} too little torque for friction",
         )

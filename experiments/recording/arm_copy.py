@@ -55,8 +55,6 @@ def check_copy(arm: ArmFile, folder: Path, mechanism: Mechanism) -> None:
         shutil.rmtree(folder)
         raise InputError(
             f"{arm.model}: the model needs other files, such as meshes for its masses, but a run "
-            "stores the "
-            f"model file only ({why}). State an <inertial> for every body, or save the compiled "
-            "model as one "
-            "file with MuJoCo"
+            f"stores the model file only ({why}). State an <inertial> for every body, or save the "
+            "compiled model as one file with MuJoCo"
         )

@@ -219,15 +219,13 @@ class Campaign:
         ):
             raise InputError(
                 f"{folder} holds a campaign of the arm with the serial number {other}, and this "
-                "arm has "
-                f"{self.arm.serial or 'none'}; state --serial {other}, or start a new campaign "
-                "with another --out"
+                f"arm has {self.arm.serial or 'none'}; state --serial {other}, or start a new "
+                "campaign with another --out"
             )
         if any(run.record["arm_sha256"] != arm_sha256(self.arm) for run in runs):
             raise InputError(
                 f"{folder}: arm file or model of {name} changed since the campaign began; restore "
-                "both, or start a "
-                "new campaign with another --out"
+                "both, or start a new campaign with another --out"
             )
 
     def _refuse_other(self, plan: Plan, path: Path) -> None:
@@ -241,8 +239,7 @@ class Campaign:
             )
             raise InputError(
                 f"{path} differs from the plan that these options make: the file has {differs}; "
-                "leave the options "
-                "out to resume with the stored ones"
+                "leave the options out to resume with the stored ones"
             )
 
 

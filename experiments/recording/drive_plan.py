@@ -125,10 +125,8 @@ def checked_way(
         if abs(stands[j] - stood[j]) > _STOOD:
             raise DriverError(
                 f"{mechanism.names[j]} stood at {stood[j]:.4g} {mechanism.position_unit(j)} when "
-                "the "
-                f"path to the start was checked, and at {stands[j]:.4g} after power-up; start "
-                "again when the arm "
-                "is at rest"
+                f"the path to the start was checked, and at {stands[j]:.4g} after power-up; start "
+                "again when the arm is at rest"
             )
 
     return stands_still
@@ -174,7 +172,6 @@ def check_modes(plan: Plan, device: Arm, arm: ArmFile) -> None:
     if "torque" not in device.modes and any(segment.kind == "ramp" for segment in plan.segments):
         raise PlanError(
             f"{arm.path}: the plan has ramps of torque, but the driver {arm.driver.kind} has no "
-            "torque mode, only "
-            f"{', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be measured with this "
-            "driver"
+            f"torque mode, only {', '.join(sorted(device.modes)) or 'none'}; breakaway cannot be "
+            "measured with this driver"
         )

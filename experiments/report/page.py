@@ -286,8 +286,7 @@ def _facts(
         ("date", words.moment(calibration.created)),
         (
             "robot time",
-            f"{_session(result)} in {len(calibration.runs)} "
-            f"run{'s' * (len(calibration.runs) != 1)}",
+            f"{_session(result)} in {len(calibration.runs)} run{'s' * (len(calibration.runs) != 1)}",
         ),
         ("round trips", f"{trips} ({sum(len(data.odd) for data in calibrated)} points)"),
         ("torque basis", basis.get(calibration.torque_basis, calibration.torque_basis)),

@@ -50,8 +50,7 @@ def rollout_section(found: Rollout, run: str) -> RolloutSection:
     )
     return RolloutSection(
         f"MuJoCo simulated {run}, which was not fitted: {how}. Errors are root mean squares of "
-        "simulated minus "
-        "measured position.",
+        "simulated minus measured position.",
         tuple(found.simulated),
         rows,
         _figure(found),

@@ -20,11 +20,9 @@ def joint_sentence(data: JointData) -> str:
     low, high = joint.velocity_range
     return (
         f"{joint.law.capitalize()} friction{grows}. The law predicts speeds left out of the fit "
-        "within "
-        f"{words.number(joint.held_out_rmse, 2)} {data.unit} RMS ({share:.1f} % of the median "
-        "friction). "
-        f"{len(data.odd)} points from {data.trips} round trips between {words.number(low, 2)} and "
-        f"{words.number(high, 2)} {data.angle}/s."
+        f"within {words.number(joint.held_out_rmse, 2)} {data.unit} RMS ({share:.1f} % of the "
+        f"median friction). {len(data.odd)} points from {data.trips} round trips between "
+        f"{words.number(low, 2)} and {words.number(high, 2)} {data.angle}/s."
     )
 
 
@@ -39,7 +37,6 @@ def correlation_note(data: JointData) -> str:
     value = words.fixed(float(data.calibration.correlation[row, column]), 2)
     first, second = (words.parameter_word(names[k]) for k in (row, column))
     return (
-        f"The estimates of {first} and {second} are correlated ({value}): the data determine "
-        "their combination "
-        "better than each parameter alone."
+        f"The estimates of {first} and {second} are correlated ({value}): the data determine their "
+        "combination better than each parameter alone."
     )

@@ -34,6 +34,5 @@ def temperature_words(name: str, joint: JointCalibration) -> str:
     return (
         f"{name}: parameters hold at {own.reference_words}, measured from {measured}; Coulomb part "
         f"{own.coulomb}, viscous part {own.viscous}; held-out error {number(own.held_out_rmse)} "
-        f"{unit}, without temperature "
-        f"{number(own.static_rmse)} {unit}"
+        f"{unit}, without temperature {number(own.static_rmse)} {unit}"
     )

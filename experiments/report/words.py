@@ -237,8 +237,7 @@ def gravity_sentence(calibration: Calibration) -> str:
     if astray:
         said.append(
             f"Torque does not follow the model's gravity for {listed(astray)}: check joint order, "
-            "direction, "
-            "zero_offset and tool in the arm file."
+            "direction, zero_offset and tool in the arm file."
         )
     if blind:
         said.append(f"The model's torque varies too little to check {listed(blind)}.")
@@ -251,10 +250,9 @@ def inertia_sentence(inertia: IdentifiedInertia, mechanism: Mechanism) -> str:
     """
     return (
         "Link inertia was fitted together with friction. Torque depends on "
-        f"{len(inertia.parameters)} combinations of "
-        f"masses, first moments and inertias; the motion identifies {inertia.told} of them. The "
-        "others stay near the "
-        f"model's values. {told_sentence(mechanism)}"
+        f"{len(inertia.parameters)} combinations of masses, first moments and inertias; the motion "
+        f"identifies {inertia.told} of them. The others stay near the model's values. "
+        f"{told_sentence(mechanism)}"
     ).rstrip()
 
 
@@ -337,8 +335,7 @@ def tool_sentence(calibration: Calibration) -> str:
         return (
             "An unknown tool on the last link explains the measured gravity torque: "
             f"{plus_minus(unknown.parameters['mass'])} kg at ({place}) m in the link's frame. "
-            "Loads and gravity include "
-            "this tool."
+            "Loads and gravity include this tool."
         )
     return (
         "An unknown tool on the last link would explain the measured gravity torque "

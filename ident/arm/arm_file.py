@@ -286,8 +286,7 @@ class ArmFile:
         if self.serial and serial and serial != self.serial:
             raise InputError(
                 f"--serial {serial}: {self.path} is the file of the arm with the serial number "
-                f"{self.serial}; leave "
-                "--serial out, or give the file of the other arm"
+                f"{self.serial}; leave --serial out, or give the file of the other arm"
             )
         if len(serial) > 100 or not serial.isprintable():
             raise InputError(
@@ -397,8 +396,7 @@ def load_arm(arm: str | Path, model_dir: Path | None = None) -> ArmFile:
         if is_mechanism(raw):
             raise InputError(
                 f"{path}: this is a mechanism file, not an arm file; write an arm file beside it, "
-                "with this file as "
-                "`model` and with [joints.NAME] tables"
+                "with this file as `model` and with [joints.NAME] tables"
             )
         table = parse_table(_ArmTable, _completed(upgrade(raw, path), path), path)
     model = (
@@ -454,8 +452,7 @@ def _completed(raw: dict[str, Any], path: Path) -> dict[str, Any]:
     if alone := [key for key in _ALONE if key in shared]:
         raise InputError(
             f"{path}: joints.{SHARED}.{alone[0]}: this key tells how one drive is mounted and "
-            "cannot be shared; "
-            "write it into [joints.NAME] of each joint that needs it"
+            "cannot be shared; write it into [joints.NAME] of each joint that needs it"
         )
     return {
         **raw,
@@ -481,8 +478,7 @@ def refuse_assumed(arm: ArmFile) -> None:
     if arm.assumed:
         raise InputError(
             f"{arm.path}: its key `assumed` says that limits are assumptions; before hardware "
-            "moves, check every "
-            "limit and remove this key"
+            "moves, check every limit and remove this key"
         )
 
 
@@ -519,8 +515,7 @@ def check_against_model(arm: ArmFile, mechanism: Mechanism) -> None:
     if len(home) != mechanism.n:
         raise InputError(
             f"{arm.path}: workspace.home has {len(home)} values, the model has {mechanism.n} "
-            "joints; "
-            "one value for each joint is needed"
+            "joints; one value for each joint is needed"
         )
     for name, value, (low, high) in zip(
         mechanism.names, home, arm.limits(mechanism).position, strict=True
@@ -540,9 +535,8 @@ def _check_default(arm: ArmFile, mechanism: Mechanism) -> None:
         return
     if SHARED in mechanism.names:
         raise InputError(
-            f"{arm.path}: the model has a joint named {SHARED}, but [joints.{SHARED}] is the "
-            "table for all joints; "
-            "rename this joint in the model"
+            f"{arm.path}: the model has a joint named {SHARED}, but [joints.{SHARED}] is the table "
+            "for all joints; rename this joint in the model"
         )
     if mechanism.prismatic.any() and not mechanism.prismatic.all():
         for key in _OF_A_KIND:

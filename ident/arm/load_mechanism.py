@@ -93,8 +93,7 @@ def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mec
     if arm.loops and arm.model.suffix.lower() == ".toml":
         raise InputError(
             f"{arm.path}: loops: the model is a mechanism file, which states its own loops; write "
-            "the loops into "
-            f"{arm.model.name}"
+            f"the loops into {arm.model.name}"
         )
     mechanism = mechanism_of(
         arm.model,
@@ -107,8 +106,7 @@ def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mec
     if arm.transmission and mechanism.chain is not None:
         raise InputError(
             f"{arm.path}: [transmission]: {arm.name} is a closed chain, in which each drive moves "
-            "one joint; "
-            "remove this table"
+            "one joint; remove this table"
         )
     if arm.passive:
         mechanism = _with_passive(arm, mechanism)
@@ -132,8 +130,7 @@ def _with_passive(arm: ArmFile, mechanism: Mechanism) -> Mechanism:
     if mechanism.chain is None:
         raise InputError(
             f"{arm.path}: [passive]: {arm.name} has no closed chain and therefore no passive "
-            "joints; remove this "
-            "table"
+            "joints; remove this table"
         )
     classes = [table.of(name) for name, table in arm.passive.items()]
     with about_file(f"{arm.path}: [passive]"):
@@ -229,8 +226,7 @@ def _read(
 def _no_last_link(model: Path) -> InputError:
     return InputError(
         f"{model}: a tool needs a last link, and a closed chain has none; add the tool's mass to "
-        "the link that "
-        "carries it"
+        "the link that carries it"
     )
 
 
@@ -250,8 +246,7 @@ def _driven(
     if not is_mechanism(table):
         raise InputError(
             f"{model}: this is an arm file, not a model; the model of an arm must be a URDF, an "
-            "MJCF or a mechanism "
-            "file with [[joints]]"
+            "MJCF or a mechanism file with [[joints]]"
         )
     mechanism = replace(mechanism_from_table(table, model, gravity), name=name)
     carried = [tool for tool in tools if tool is not None and tool.mass > 0.0]
@@ -262,8 +257,7 @@ def _driven(
     if mechanism.passive:
         raise ModelError(
             f"{model}: joint {mechanism.names[mechanism.passive[0]]} has no drive, and no loop "
-            "determines its "
-            "motion; give the joint a drive, or close a loop through it"
+            "determines its motion; give the joint a drive, or close a loop through it"
         )
     for tool in carried:
         mechanism = _with_tool(mechanism, tool)

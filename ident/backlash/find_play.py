@@ -205,9 +205,8 @@ def _check_flanks(data: PlayData, friction: float, whose: str) -> None:
             unit = _units(data)[1]
             raise FitError(
                 f"gravity keeps one flank in contact: the load of the link is {low:.3g} to "
-                f"{high:.3g} {unit}, beyond "
-                f"{whose} of {friction:.2g} {unit}; record it where the load is smaller or "
-                "changes its direction"
+                f"{high:.3g} {unit}, beyond {whose} of {friction:.2g} {unit}; record it where the "
+                "load is smaller or changes its direction"
             )
 
 
@@ -215,8 +214,7 @@ def _check_choice(better: bool, error: float, other: float, play: float, unit: s
     if not better:
         raise FitError(
             "wind-up and friction alone predict left-out blocks as well as play does (error "
-            f"{other:.3g} without, "
-            f"{error:.3g} with a play of {play:.2g} {unit})"
+            f"{other:.3g} without, {error:.3g} with a play of {play:.2g} {unit})"
         )
 
 
@@ -225,15 +223,13 @@ def _check_crossings(crossed: np.ndarray, each: int, least: int) -> float:
     if len(crossed) < _CROSSINGS:
         raise FitError(
             f"the motor crosses the gap {len(crossed)} times; at least {_CROSSINGS} crossings are "
-            "needed. Record more "
-            "reversals"
+            "needed. Record more reversals"
         )
     samples = each * float(np.median(crossed))
     if samples < least:
         raise FitError(
             f"a crossing of the gap takes {samples:g} samples in the median; at least {least} are "
-            "needed. Reverse "
-            "more slowly, or log at a higher rate"
+            "needed. Reverse more slowly, or log at a higher rate"
         )
     return samples
 
@@ -243,8 +239,7 @@ def _check_resolution(data: PlayData, play: float) -> None:
         unit = _units(data)[0]
         raise FitError(
             f"a play of {play:.2g} {unit} is below {_STEPS:g} steps of the encoder, "
-            f"{_STEPS * data.step:.2g} "
-            f"{unit}; use a finer encoder"
+            f"{_STEPS * data.step:.2g} {unit}; use a finer encoder"
         )
 
 

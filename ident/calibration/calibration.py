@@ -125,8 +125,7 @@ class Calibration(CalibrationContent):
         if any(joint.offset for joint in self.joints.values()):
             raise InputError(
                 f"{path}: a calibration from with_offset() cannot be saved; save the original "
-                "calibration, and call "
-                "with_offset() after loading it"
+                "calibration, and call with_offset() after loading it"
             )
         write_calibration(Path(path), self)
 
@@ -162,8 +161,7 @@ class Calibration(CalibrationContent):
         if file_sha256(path) != self.model.sha256:
             raise InputError(
                 f"{path}: this is not the model that the calibration was made with (its sha256 "
-                "differs); restore "
-                "the original file"
+                "differs); restore the original file"
             )
         bearings = {name: joint.bearing for name, joint in self.joints.items()}
         mechanism = mechanism_of(
@@ -195,8 +193,7 @@ class Calibration(CalibrationContent):
             if name not in self.model.transmission:
                 raise InputError(
                     f"{self.folder / 'calibration.toml'}: motors.{name}: model.transmission does "
-                    "not list this "
-                    "motor"
+                    "not list this motor"
                 )
         return mechanism
 
@@ -348,8 +345,7 @@ class Calibration(CalibrationContent):
         if q.ndim != 2:
             raise InputError(
                 f"q has shape {q.shape}; a motion needs (N, {len(self.names)}). For one sample "
-                "after the other use "
-                "Feedforward.follow"
+                "after the other use Feedforward.follow"
             )
         out, loads = self.friction(q, dq, ddq, temperature), joint_loads(self.mechanism, q, dq, ddq)
         warm = None if temperature is None else each_temperature(temperature, dq.shape)
@@ -400,8 +396,7 @@ class Calibration(CalibrationContent):
         ):
             raise InputError(
                 f"t has shape {t.shape}, dq {rate.shape}; ascending times of shape (N,) and "
-                "velocities of shape (N, "
-                f"{len(self.names)}) are needed"
+                f"velocities of shape (N, {len(self.names)}) are needed"
             )
         out = np.full(rate.shape, np.nan)
         for column, name in enumerate(self.names):

@@ -226,8 +226,7 @@ class JointCalibrationTable(BaseModel):
         if foreign is not None:
             raise InputError(
                 f"{where}.parameters: {unknown_name('parameter', foreign, own)}; these are the "
-                "parameters "
-                f"of the law {self.law} with load {self.load}"
+                f"parameters of the law {self.law} with load {self.load}"
             )
         for name in own:
             value = parameters[name].value if name in parameters else None

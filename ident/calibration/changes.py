@@ -253,8 +253,7 @@ def compare(before: Calibration, after: Calibration) -> Comparison:
     if before.torque_basis != after.torque_basis:
         raise InputError(
             f"torque_basis is {before.torque_basis} in the first calibration and "
-            f"{after.torque_basis} in the other; "
-            "fit both with the same --torque-basis"
+            f"{after.torque_basis} in the other; fit both with the same --torque-basis"
         )
     runs = max(1, before.pass_count), max(1, after.pass_count)
     pairs = {name: (before.joints[name], after.joints[name]) for name in joints}

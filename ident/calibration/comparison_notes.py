@@ -34,8 +34,7 @@ def comparison_notes(
     if before.serial and after.serial and before.serial != after.serial:
         yield (
             f"the calibrations are of two arms, with the serial numbers {before.serial} and "
-            f"{after.serial}: a difference "
-            "may be one between the arms"
+            f"{after.serial}: a difference may be one between the arms"
         )
     if before.model.sha256 != after.model.sha256:
         yield "the models of the two calibrations differ, so loads and gravity may differ, too"
@@ -44,14 +43,12 @@ def comparison_notes(
     if before.model.inertia != after.model.inertia:
         yield (
             "the calibrations use different link inertia (model.inertia), and so different loads: "
-            "their load coefficients "
-            "cannot be compared"
+            "their load coefficients cannot be compared"
         )
     if _passive_friction(before) != _passive_friction(after):
         yield (
             "the calibrations treat the friction of passive joints differently (model.passive): "
-            "where it is neither "
-            "identified nor stated, the friction of the drives includes it"
+            "where it is neither identified nor stated, the friction of the drives includes it"
         )
     if before.fit.get("ripple", "none") != after.fit.get("ripple", "none"):
         yield (
@@ -78,16 +75,14 @@ def comparison_notes(
     }:
         yield (
             f"both calibrations are fitted to {', '.join(map(str, shared.values()))}: differences "
-            "come from the fits, not "
-            "from the arm"
+            "come from the fits, not from the arm"
         )
     for name, (a, b) in pairs.items():
         units = [joint.parameters["coulomb"].unit for joint in (a, b)]
         if units[0] != units[1]:
             raise InputError(
                 f"joint {name} has friction in {units[0]} in the first calibration and in "
-                f"{units[1]} in the other; "
-                "it is not the same joint"
+                f"{units[1]} in the other; it is not the same joint"
             )
         if not same_law(a, b):
             kinds = [f"{joint.law} with load {joint.load}" for joint in (a, b)]
@@ -129,8 +124,7 @@ def comparison_notes(
         if warm[0] and warm[1] and (warm[0][1] < warm[1][0] or warm[1][1] < warm[0][0]):
             yield (
                 f"{name}: measured at {warm[0][0]:.0f} to {warm[0][1]:.0f} °C and at "
-                f"{warm[1][0]:.0f} to {warm[1][1]:.0f} °C; "
-                "temperature may explain a change"
+                f"{warm[1][0]:.0f} to {warm[1][1]:.0f} °C; temperature may explain a change"
             )
     for here, there, who in ((before, after, "the first"), (after, before, "the other")):
         if alone := [name for name in here.joints if name not in there.joints]:
@@ -144,8 +138,7 @@ def comparison_notes(
     if not any(entry.repeat_deviation is not None for entry in entries):
         yield (
             "the deviation between runs is unknown, so a warm-up or a new mounting counts as a "
-            "change; measure it with "
-            "calibrate --repeats, or fit several runs"
+            "change; measure it with calibrate --repeats, or fit several runs"
         )
 
 

@@ -54,8 +54,7 @@ class MemoryTable(BaseModel):
         if (self.kind == MAXWELL_SLIP) != (len(self.distances) > 1):
             raise InputError(
                 f"{where}.distances has {len(self.distances)} numbers; {MAXWELL_SLIP} needs at "
-                "least 2, other "
-                "memories need none"
+                "least 2, other memories need none"
             )
         found = JointMemory(
             self.kind,

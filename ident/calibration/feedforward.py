@@ -63,10 +63,8 @@ class Feedforward:
         if calibration.motors.motors and mechanism.transmission is None:
             raise InputError(
                 f"{mechanism.name}: the calibration has friction of motors that move several "
-                "joints, but this "
-                "mechanism has no transmission; use calibration.mechanism, or state the "
-                "transmission in the arm "
-                "file"
+                "joints, but this mechanism has no transmission; use calibration.mechanism, or "
+                "state the transmission in the arm file"
             )
         for name in calibration.joints:
             if name not in mechanism.names:
@@ -281,9 +279,8 @@ class Feedforward:
         motion = (q, dq) if ddq is None else (q, dq, ddq)
         if len({np.shape(one) for one in motion}) > 1:
             raise InputError(
-                f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; "
-                "all must have the "
-                "same shape"
+                f"q, dq and ddq have shapes {', '.join(str(np.shape(one)) for one in motion)}; all "
+                "must have the same shape"
             )
         if temperature is None:
             return np.array(
@@ -325,8 +322,7 @@ class Feedforward:
             if value.shape != self._shape:
                 raise InputError(
                     f"{('q', 'dq', 'ddq')[row]} has shape {value.shape}, {self._name} needs "
-                    f"{self._shape}: "
-                    f"one value for each of {', '.join(self.names)}"
+                    f"{self._shape}: one value for each of {', '.join(self.names)}"
                 )
             state[row] = value
         if not np.isfinite(state).all():

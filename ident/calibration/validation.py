@@ -145,8 +145,7 @@ class Validation:
         part = self.joints[worst].error / self.joints[worst].friction
         return (
             f"<Validation of {len(self.joints)} joint{'s' * (len(self.joints) != 1)}: {said}; "
-            "largest error "
-            f"{100.0 * part:.2g} % of friction ({worst})>"
+            f"largest error {100.0 * part:.2g} % of friction ({worst})>"
         )
 
     def _repr_html_(self) -> str:
@@ -214,8 +213,7 @@ def refuse_fitted(run: Run, calibration: Calibration) -> None:
     if run.sha256 and run.sha256 in {entry.get("sha256") for entry in calibration.runs}:
         raise InputError(
             f"{run.path}: this calibration was fitted to this run; record another run (stribeck "
-            "run ARM "
-            "--experiment validation)"
+            "run ARM --experiment validation)"
         )
 
 
@@ -249,10 +247,9 @@ def as_recorded(run: Run, calibration: Calibration) -> Mechanism:
         if not same_dynamics(here, there):
             raise InputError(
                 f"{run.path} was recorded with another model than the calibration of "
-                f"{calibration.arm}: the two "
-                "models need different torques for the same motion; validate with a run of the "
-                "calibrated arm, or "
-                "fit again if its model was corrected"
+                f"{calibration.arm}: the two models need different torques for the same motion; "
+                "validate with a run of the calibrated arm, or fit again if its model was "
+                "corrected"
             )
     here = replace(
         load_mechanism(run.arm, tool=calibration.model.unknown_tool.tool), bearings=known.bearings

@@ -243,15 +243,13 @@ def other_losses(
     if temperature and warm:
         said.append(
             f"{target} has friction at one temperature: {', '.join(warm)}; export "
-            "Calibration.at_temperature(...) for "
-            "another"
+            "Calibration.at_temperature(...) for another"
         )
     tool = calibration.model.unknown_tool.tool
     if tool is not None:
         said.append(
-            f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} "
-            "kg with which friction "
-            "was measured"
+            f"{target} has the masses of the model, without the unknown tool of {tool.mass:.3g} kg "
+            "with which friction was measured"
         )
     return tuple(said)
 

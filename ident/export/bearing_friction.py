@@ -106,10 +106,8 @@ def _exported(
     if not found:
         raise InputError(
             f"{element} has friction that is constant or grows with the normal load of a bearing, "
-            "and no joint of "
-            f"this calibration has such friction: {told}; state the bearings in the arm file and "
-            "fit with --load "
-            "normal, or export to urdf, json or c"
+            f"and no joint of this calibration has such friction: {told}; state the bearings in "
+            "the arm file and fit with --load normal, or export to urdf, json or c"
         )
     head = (
         f"Joint friction of {calibration.origin}.",
@@ -132,8 +130,7 @@ def _exported(
         * bool(apart)
         + [
             f"{element} has static friction below and dynamic friction above a velocity, in place "
-            "of the law; viscous friction is a "
-            "comment: add a damper",
+            "of the law; viscous friction is a comment: add a damper",
             "rms error over the calibrated range, with the damper: "
             + ", ".join(f"{one.joint} {one.rms:.2g} (worst {one.worst:.2g}) N·m" for one in found),
         ]

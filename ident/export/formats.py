@@ -87,9 +87,8 @@ def export(
         raise unknown_name("export format", target, export_formats())
     if into is not None:
         raise InputError(
-            f"--into {into}: --into writes friction into {', '.join(DESCRIPTIONS)} files only; "
-            f"the format {target} "
-            "is a file of numbers, leave --into out"
+            f"--into {into}: --into writes friction into {', '.join(DESCRIPTIONS)} files only; the "
+            f"format {target} is a file of numbers, leave --into out"
         )
     exporter: Callable[[Calibration], Export] = (
         NUMBERS[target] if target in NUMBERS else load(GROUP, target)

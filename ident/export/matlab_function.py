@@ -152,8 +152,7 @@ def to_matlab(calibration: Calibration) -> Export:
     if mechanism.chain is not None:
         raise InputError(
             f"{calibration.arm} is a closed chain, whose loads the MATLAB function does not "
-            "compute; export to c, "
-            "json or csv"
+            "compute; export to c, json or csv"
         )
     joints = [calibration.joints.get(name) for name in mechanism.names]
     laws = dict.fromkeys(
@@ -256,8 +255,7 @@ def _powers(text: str) -> str:
 def _untranslated(text: str) -> InputError:
     return InputError(
         f"a law has the C code `{' '.join(text.split())}`, which is not translated to MATLAB: "
-        "declarations of "
-        "const double, arithmetic and functions of math.h are; export to c"
+        "declarations of const double, arithmetic and functions of math.h are; export to c"
     )
 
 
@@ -296,8 +294,7 @@ def _lines(calibration: Calibration, joints: Sequence[JointCalibration | None]) 
     for row, function, values in motor_laws(calibration, mechanism.transmission):
         lines += [
             f"ratios = {_row(row)};",
-            f"tau = tau + ratios.' * @_{function}(ratios * dq, {', '.join(map(exact, values))}, "
-            "0);",
+            f"tau = tau + ratios.' * @_{function}(ratios * dq, {', '.join(map(exact, values))}, 0);",
         ]
     return lines + [
         f"tau({j + 1}) = tau({j + 1}) + {exact(wave.amplitude)} * sin({exact(wave.order)} * "

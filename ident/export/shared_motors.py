@@ -93,9 +93,8 @@ def passive_losses(
         )
     if grows:
         said.append(
-            f"{target} keeps constant and viscous friction of joints without a drive; lost: "
-            "growth with load "
-            f"({', '.join(grows)})"
+            f"{target} keeps constant and viscous friction of joints without a drive; lost: growth "
+            f"with load ({', '.join(grows)})"
         )
     return tuple(said)
 

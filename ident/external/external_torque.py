@@ -496,8 +496,7 @@ class ExternalTorque:
         if tau.shape != shape:
             raise InputError(
                 f"tau has shape {tau.shape}; {self.mechanism.name} needs {shape}: a column for "
-                "each of "
-                f"{', '.join(self.names)}"
+                f"each of {', '.join(self.names)}"
             )
         for column in self._bounds:
             if not np.isfinite(tau[:, column]).all():

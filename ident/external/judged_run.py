@@ -174,8 +174,7 @@ class ExternalValidation:
         found = sum(one.delay is not None for joint in self.joints.values() for one in joint.pushes)
         return (
             f"<ExternalValidation of {len(self.joints)} joint{'s' * (len(self.joints) != 1)}: "
-            f"{alarms} false "
-            f"alarm{'s' * (alarms != 1)}; {found} of {pushes} pushes found>"
+            f"{alarms} false alarm{'s' * (alarms != 1)}; {found} of {pushes} pushes found>"
         )
 
     def _repr_html_(self) -> str:

@@ -39,8 +39,7 @@ def refuse_unobservable(mechanism: Mechanism, calibration: Calibration) -> None:
     for column in (*mechanism.passive, *mechanism.springs):
         raise ModelError(
             f"{mechanism.name}: joint {mechanism.names[column]} is passive or has a spring; "
-            "external torque is "
-            "observed on rigid joints with drives only"
+            "external torque is observed on rigid joints with drives only"
         )
     for name in calibration.motors.motors:
         raise InputError(
@@ -52,8 +51,7 @@ def refuse_unobservable(mechanism: Mechanism, calibration: Calibration) -> None:
         if name not in mechanism.names:
             raise InputError(
                 f"{mechanism.name}: {unknown_name('joint', name, mechanism.names)}; the "
-                "calibration names this "
-                "joint"
+                "calibration names this joint"
             )
 
 
@@ -70,8 +68,7 @@ def free_motion_of(calibration: Calibration) -> dict[str, FreeMotion]:
         if joint.free_motion is None:
             raise InputError(
                 f"joints.{name} of the calibration of {calibration.arm} has no free_motion, from "
-                "which thresholds "
-                "come; fit its runs again"
+                "which thresholds come; fit its runs again"
             )
         found[name] = joint.free_motion
     return found
@@ -94,9 +91,8 @@ def with_rotors(mechanism: Mechanism, free: Mapping[str, FreeMotion]) -> Mechani
     for name, one in free.items():
         if len(one.rotors) != mechanism.n:
             raise InputError(
-                f"joints.{name}.free_motion.rotors has {len(one.rotors)} numbers; "
-                f"{mechanism.name} needs one for "
-                f"each of {', '.join(mechanism.names)}"
+                f"joints.{name}.free_motion.rotors has {len(one.rotors)} numbers; {mechanism.name} "
+                f"needs one for each of {', '.join(mechanism.names)}"
             )
     rotors = np.array(
         [free[name].rotors if name in free else np.zeros(mechanism.n) for name in mechanism.names]

@@ -71,8 +71,7 @@ def read_pushes(path: Path, joints: Sequence[str], last: float) -> list[Push]:
         if name not in heads:
             raise InputError(
                 f"{path}: no column {name}, only {', '.join(heads)}; a table of pushes has the "
-                "columns "
-                f"{', '.join(_NEEDED)} and, if known, {_OPTIONAL}"
+                f"columns {', '.join(_NEEDED)} and, if known, {_OPTIONAL}"
             )
     for name in heads:
         if name not in (*_NEEDED, _OPTIONAL):
@@ -94,8 +93,7 @@ def _push(where: str, row: dict[str, str], joints: Sequence[str], last: float) -
     if not 0.0 <= start < end <= last:
         raise InputError(
             f"{where}: start = {start:g} s, end = {end:g} s; a push ends after it starts, within "
-            "the run of 0 to "
-            f"{last:g} s"
+            f"the run of 0 to {last:g} s"
         )
     return Push(
         start,

@@ -160,8 +160,7 @@ def _enough(data: FitPoints, law: Law) -> None:
     if not supports(data, law):
         raise FitError(
             f"{int(speed_classes(data.w).max()) + 1} different speed(s) are too few for the law "
-            f"{law.name}: at least "
-            f"{_speeds_for(law)} are needed"
+            f"{law.name}: at least {_speeds_for(law)} are needed"
         )
 
 

@@ -388,8 +388,7 @@ def _below(place: Path) -> list[Path]:
     if not found:
         raise InputError(
             f"{place}: no {CALIBRATION} in this folder or below it; give a folder with "
-            "calibrations; "
-            "a result of stribeck fleet fit goes to stribeck fleet compare"
+            "calibrations; a result of stribeck fleet fit goes to stribeck fleet compare"
         )
     return found
 
@@ -412,8 +411,7 @@ def _check_alike(calibrations: Mapping[str, Calibration]) -> None:
             if units.setdefault(joint, unit) != unit:
                 raise InputError(
                     f"{name}: joint {joint} has friction in {unit}, but in {units[joint]} in "
-                    f"{first}; compare arms "
-                    "of one model"
+                    f"{first}; compare arms of one model"
                 )
 
 

@@ -24,8 +24,7 @@ def fleet_notes(calibrations: Mapping[str, Calibration]) -> Iterator[str]:
     if len({frozenset(one.motors.motors) for one in of}) > 1:
         yield (
             "some calibrations separate the friction of shared motors and others do not (motors): "
-            "friction of these joints "
-            "cannot be compared"
+            "friction of these joints cannot be compared"
         )
     for joint in dict.fromkeys(name for one in of for name in one.joints):
         curves = [one.joints[joint] for one in of if joint in one.joints]
@@ -37,6 +36,5 @@ def fleet_notes(calibrations: Mapping[str, Calibration]) -> Iterator[str]:
         if middles and max(middles) - min(middles) > _WARMER:
             yield (
                 f"{joint}: measured at {min(middles):.0f} to {max(middles):.0f} °C without a "
-                "temperature law; temperature may "
-                "explain differences"
+                "temperature law; temperature may explain differences"
             )

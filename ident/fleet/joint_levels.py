@@ -79,8 +79,7 @@ def joint_levels(
         )
         return (
             f"{joint}: not compared, because the speeds of all do not overlap: {fast} begins at "
-            f"{low:.3g}, {slow} ends at "
-            f"{high:.3g}"
+            f"{low:.3g}, {slow} ends at {high:.3g}"
             if not low < high
             else f"{joint}: not compared, because the load ranges of all do not overlap"
         )

@@ -71,8 +71,7 @@ def choose_runs(runs: Sequence[Run]) -> ChosenRuns:
     if not moving:
         raise FitError(
             f"{ramps[0].path}: all given runs are torque ramps, which measure breakaway from rest "
-            "only; friction in "
-            "motion needs a run with strokes"
+            "only; friction in motion needs a run with strokes"
         )
     moving, short = _without_stubs(moving)
     moving, copies = _without_copies(moving)
@@ -108,9 +107,8 @@ def options_for(chosen: ChosenRuns, options: Options) -> Options:
         article = "an" if general.purpose == EXCITATION else "a"
         raise InputError(
             f"{general.label} is {article} {general.purpose} run, so all runs are fitted as "
-            "general motion "
-            f"(--motion model): {error}; or name only the folders of the round trips, to fit them "
-            "alone"
+            f"general motion (--motion model): {error}; or name only the folders of the round "
+            "trips, to fit them alone"
         ) from None
 
 
@@ -127,15 +125,13 @@ def check_one_arm(runs: Sequence[Run], servos: bool = False) -> None:
         ) != arm_sha256(first.arm, "tool"):
             raise InputError(
                 f"{run.path} was recorded with another arm file or model than {first.path}; runs "
-                "fitted together "
-                "may differ only in the tool"
+                "fitted together may differ only in the tool"
             )
     if len(serials := {run.arm.serial: run for run in runs if run.arm.serial}) > 1:
         one, other, *_ = serials
         raise InputError(
             f"{serials[other].path} is of the arm with the serial number {other}, "
-            f"{serials[one].path} of {one}; "
-            "runs fitted together must be of one arm"
+            f"{serials[one].path} of {one}; runs fitted together must be of one arm"
         )
     signals = {
         (run.record.get("import") or {}).get("torque_signal", run.arm.torque_signal) for run in runs
@@ -143,8 +139,7 @@ def check_one_arm(runs: Sequence[Run], servos: bool = False) -> None:
     if len(signals) > 1:
         raise InputError(
             f"these runs have different torque signals ({', '.join(sorted(signals))}); fit the "
-            "runs of each torque "
-            "signal separately"
+            "runs of each torque signal separately"
         )
     if POSITION_ERROR in signals and not servos:
         raise InputError(
@@ -177,9 +172,8 @@ def _check_labels(runs: Sequence[Run]) -> None:
     for run in runs:
         if labels.count(run.label) > 1:
             raise InputError(
-                f"{run.path}: another of the given runs has the same name, {run.label}; rename "
-                "one of the two "
-                "folders"
+                f"{run.path}: another of the given runs has the same name, {run.label}; rename one "
+                "of the two folders"
             )
 
 
@@ -215,8 +209,7 @@ def _without_copies(runs: Sequence[Run]) -> tuple[list[Run], list[Finding]]:
         if run.record.get("start") == first.record.get("start"):
             raise InputError(
                 f"{run.path} is the same run as {first.path}; counted twice, it would make the "
-                "intervals too "
-                "narrow. Name each run once"
+                "intervals too narrow. Name each run once"
             )
         findings.append(
             Finding(

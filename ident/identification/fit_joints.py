@@ -155,8 +155,7 @@ def _fitted(
             if reduced.motors.moves(reduced.mechanism.transmission, name):
                 text = (
                     f"{name}: all friction is that of the motor that moves {name} together with "
-                    "other joints; the joint's "
-                    "own friction is taken as zero"
+                    "other joints; the joint's own friction is taken as zero"
                 )
             findings.append(Finding(name, "not calibrated", text))
         except FitError as error:

@@ -133,14 +133,12 @@ def _fitted(
         more = f"; {best.dismissed}" if best.dismissed else ""
         raise FitError(
             "none predicts left-out motion better than sliding friction alone (the best, "
-            f"{best.memory}: error "
-            f"{best.held_out_rmse:.3g}, without memory {without:.3g}){more}"
+            f"{best.memory}: error {best.held_out_rmse:.3g}, without memory {without:.3g}){more}"
         )
     if option == "auto" and (lag := _explained_by_lag(log, name, load, fit)):
         raise FitError(
             f"a torque that lags the motion by {1e3 * lag:.3g} ms explains the reversals as well "
-            f"as {fit.memory.name} "
-            "does"
+            f"as {fit.memory.name} does"
         )
     parameters = {
         key: entry for key, entry in with_intervals(fit).items() if key in fit.memory.parameters

@@ -232,9 +232,7 @@ def _by_sensor(name: str, joint: JointFit, law_of: JointFit) -> _Claimed:
         best = min(choice.candidates, key=lambda one: one.held_out_rmse)
         raise FitError(
             "no temperature law predicts left-out round trips better than none (the best, "
-            f"{best.coulomb} for the "
-            f"Coulomb part and {best.viscous} for the viscous part: error "
-            f"{best.held_out_rmse:.3g}, without "
-            f"temperature {choice.static_rmse:.3g})"
+            f"{best.coulomb} for the Coulomb part and {best.viscous} for the viscous part: error "
+            f"{best.held_out_rmse:.3g}, without temperature {choice.static_rmse:.3g})"
         )
     return _Claimed(choice, reference)

@@ -206,11 +206,10 @@ def _sums(reduced: ReducedRuns) -> tuple[Finding, ...]:
                 Finding(
                     None,
                     "shared motor",
-                    f"the motor of {name} moves {' and '.join(moved)}, and this motion "
-                    "cannot separate the friction of the motor from that of the joints: the "
-                    "friction of each "
-                    "joint includes the motor's and is valid only while the other joints rest. "
-                    f"{remedy}",
+                    f"the motor of {name} moves {' and '.join(moved)}, and this motion cannot "
+                    "separate the friction of the motor from that of the joints: the friction of "
+                    "each joint includes the motor's and is valid only while the other joints "
+                    f"rest. {remedy}",
                 )
             )
     return tuple(findings)
@@ -231,16 +230,12 @@ def _in_loop(fit: InertialFit) -> tuple[Finding, ...]:
             None,
             "closed loop",
             "the control loop feeds position noise or unmodelled torque back into the motion, "
-            "which "
-            f"biases least squares of shared parameters: {len(named)} of {len(fit.loop.asked)} "
-            "inertial or motor "
-            f"parameters beyond their intervals (clearest: {clearest} by least squares "
-            f"{one.least_squares:.4g}, by "
-            f"instrumental variables {one.instruments:.4g}). The calibration takes the estimates "
-            "by instrumental "
+            f"which biases least squares of shared parameters: {len(named)} of "
+            f"{len(fit.loop.asked)} inertial or motor parameters beyond their intervals (clearest: "
+            f"{clearest} by least squares {one.least_squares:.4g}, by instrumental variables "
+            f"{one.instruments:.4g}). The calibration takes the estimates by instrumental "
             "variables, which follow the commanded motion. Faster and larger motion, a finer "
-            "encoder and a stiffer loop "
-            "reduce the bias",
+            "encoder and a stiffer loop reduce the bias",
         ),
     )
 
@@ -266,8 +261,7 @@ def _said(fit: InertialFit, why: str) -> Finding:
     if factor := inertia.other_unit(apart):
         text += (
             f". The model's values are {factor:.3g} times as large in the median: check the units "
-            "of the model (kg, m, "
-            "kg·m²) and of the torques"
+            "of the model (kg, m, kg·m²) and of the torques"
         )
     elif not inertia.constants:
         text += ", if torque constants are right"

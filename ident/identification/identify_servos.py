@@ -35,8 +35,7 @@ _KNOWN = 1.0
 _SLOWEST = 0.02  # of the fastest speed: least speed for which the law is taken as calibrated
 _ONE_MASS = (
     "the load changes with the posture only, and friction that depends on the position looks the "
-    "same; record with "
-    "another mass as well"
+    "same; record with another mass as well"
 )
 
 
@@ -95,8 +94,7 @@ def identify_servos(
     if mechanisms[0].chain is not None or mechanisms[0].transmission is not None:
         raise InputError(
             f"{runs[0].arm.path}: {runs[0].arm.name} has closed loops or shared motors, for which "
-            "commands of "
-            "servos are not simulated; fit measured torques"
+            "commands of servos are not simulated; fit measured torques"
         )
     fits, windows, findings = dict[str, ServoFit](), dict[str, ServoWindows](), []
     for j, name in enumerate(runs[0].names):
@@ -112,12 +110,10 @@ def identify_servos(
             found = fit_servo(own, laws, loads)
             if (wide := found.factor * found.std_error[0] / found.values[0]) > _KNOWN:
                 raise FitError(
-                    f"the interval of its torque per gain is ± {wide:.2g} times the value, at "
-                    f"most {_KNOWN:g} is "
-                    "allowed: no weight that varies with the posture acts against the servo, and "
-                    "the inertia "
-                    "of its rotor is unknown; record with a further known mass as well, or tilt "
-                    "the axis"
+                    f"the interval of its torque per gain is ± {wide:.2g} times the value, at most "
+                    f"{_KNOWN:g} is allowed: no weight that varies with the posture acts against "
+                    "the servo, and the inertia of its rotor is unknown; record with a further "
+                    "known mass as well, or tilt the axis"
                 )
             fits[name], windows[name] = found, own
         except FitError as error:

@@ -135,11 +135,9 @@ def _told_by_payload(joints: dict[str, JointFit], options: Options) -> list[Find
                     name,
                     "payload",
                     f"{name}: the {load} load varies only between runs with different payloads, "
-                    f"from {means.min():.3g} to {means.max():.3g} {unit}; if another cause "
-                    "changes friction by "
-                    f"1 % between these runs, {coefficient} shifts by {shift:.2g}. Record the "
-                    "runs at the same "
-                    "temperature",
+                    f"from {means.min():.3g} to {means.max():.3g} {unit}; if another cause changes "
+                    f"friction by 1 % between these runs, {coefficient} shifts by {shift:.2g}. "
+                    "Record the runs at the same temperature",
                 )
             )
     return findings
@@ -174,8 +172,7 @@ def _repeated(
                     "repeats",
                     f"{name}: the deviation between runs is computed from {len(alone)} of "
                     f"{len(fits)} runs; the other runs cannot be fitted on their own with the law "
-                    f"{fixed.law} "
-                    f"and load {fixed.load}",
+                    f"{fixed.law} and load {fixed.load}",
                 )
             )
         out[name] = replace(

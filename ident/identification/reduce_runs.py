@@ -101,9 +101,8 @@ class ReducedRuns:
                 highest = _HIGHEST / float(np.median(np.diff(run.t)))
                 if asked > highest:
                     raise InputError(
-                        f"{run.path}: bandwidth = {asked:g} Hz is too high for this sampling "
-                        "rate; it must be at "
-                        f"most {highest:.3g} Hz"
+                        f"{run.path}: bandwidth = {asked:g} Hz is too high for this sampling rate; "
+                        f"it must be at most {highest:.3g} Hz"
                     )
         return self.motors.left_out_of(filtered(runs, mechanisms, asked))
 
@@ -200,9 +199,8 @@ def _usable(options: Options, tool: ToolFit) -> tuple[Options, list[Finding]]:
             Finding(
                 None,
                 "unknown tool",
-                f"the measured gravity torque lacks about {-tool.missing:.2g} kg on "
-                "the last link; check whether the tool that the arm file or the model states is "
-                "mounted",
+                f"the measured gravity torque lacks about {-tool.missing:.2g} kg on the last link; "
+                "check whether the tool that the arm file or the model states is mounted",
             )
         )
     if tool.unknown.status == "found" and options.torque_basis != "drive":
@@ -211,9 +209,8 @@ def _usable(options: Options, tool: ToolFit) -> tuple[Options, list[Finding]]:
             Finding(
                 None,
                 "torque basis",
-                "the torque is not corrected by gravity: the torque scale includes an "
-                "unknown tool, whose mass is not identified well enough; state the tool in the "
-                "arm file",
+                "the torque is not corrected by gravity: the torque scale includes an unknown "
+                "tool, whose mass is not identified well enough; state the tool in the arm file",
             )
         )
     return options, findings

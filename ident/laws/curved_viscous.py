@@ -216,9 +216,8 @@ ROUNDED_KINK = Law(
     loses=("the kink of the viscous part",),
     equation=(
         "{lhs} = {{<i>C</i> + {viscous_beyond} {kink_width} [<i>s</i>((|{w}| − "
-        "{kink_velocity})/{kink_width}) − "
-        "<i>s</i>(−{kink_velocity}/{kink_width})]}} sgn {w}, <i>s</i>(<i>x</i>) = ln(1 + "
-        "<i>e</i><sup><i>x</i></sup>)"
+        "{kink_velocity})/{kink_width}) − <i>s</i>(−{kink_velocity}/{kink_width})]}} sgn {w}, "
+        "<i>s</i>(<i>x</i>) = ln(1 + <i>e</i><sup><i>x</i></sup>)"
     ),
     c="""
 static inline double @_softplus(double x)

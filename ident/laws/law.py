@@ -71,21 +71,18 @@ class Law:
         if COULOMB.name not in self.linear:
             raise InputError(
                 f"the law {self.name} has no parameter coulomb; exports use this parameter as the "
-                "constant part of "
-                "friction"
+                "constant part of friction"
             )
         taken = list(inspect.signature(self.function).parameters)
         if taken[:1] != ["w"] or taken[-1:] != ["load"]:
             raise InputError(
                 f"the function of the law {self.name} takes ({', '.join(taken)}); its first "
-                "argument must be w, its "
-                "last load"
+                "argument must be w, its last load"
             )
         if missing := [name for name in names if name not in taken]:
             raise InputError(
                 f"the function of the law {self.name} does not take the parameter(s) "
-                f"{', '.join(missing)}; add them "
-                "to its arguments"
+                f"{', '.join(missing)}; add them to its arguments"
             )
         needed = [
             name
@@ -95,8 +92,7 @@ class Law:
         if needed:
             raise InputError(
                 f"the function of the law {self.name} needs {', '.join(needed)}, which the law "
-                "does not list among "
-                "its quantities"
+                "does not list among its quantities"
             )
         for quantity in self.quantities:
             if quantity.raises and (
@@ -105,10 +101,9 @@ class Law:
             ):
                 raise InputError(
                     f"the law {self.name} has the coefficient {quantity.name}, which raises "
-                    f"{quantity.raises} with "
-                    f"the load; the law needs the linear parameter {quantity.raises}, and the "
-                    "coefficient must be "
-                    f"called {quantity.raises}_coefficient"
+                    f"{quantity.raises} with the load; the law needs the linear parameter "
+                    f"{quantity.raises}, and the coefficient must be called "
+                    f"{quantity.raises}_coefficient"
                 )
         if bent := self._bent():
             raise InputError(
@@ -238,8 +233,7 @@ class Law:
         if own is not wanted:
             raise InputError(
                 f"the law {self.name} computes with {own.__name__}, but the velocities are of "
-                f"{wanted.__name__}; "
-                "its function needs library_of(w) of stribeck.ident.arrays"
+                f"{wanted.__name__}; its function needs library_of(w) of stribeck.ident.arrays"
             )
         return torque
 

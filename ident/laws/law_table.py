@@ -58,8 +58,7 @@ def register(law: Law) -> Law:
         if known.get(quantity.name, quantity) != quantity:
             raise InputError(
                 f"the law {law.name} defines the quantity {quantity.name} differently from the "
-                "registered quantity "
-                "of this name; use the registered quantity, or another name"
+                "registered quantity of this name; use the registered quantity, or another name"
             )
     LAWS[law.name] = law
     return law

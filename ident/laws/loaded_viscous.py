@@ -100,8 +100,7 @@ STRIBECK_LOADED_VISCOUS = Law(
     loses=("the Stribeck effect", _LOSES),
     equation=(
         "{lhs} = [<i>C</i> + (<i>S</i> − <i>C</i>) "
-        "<i>e</i><sup>−(|{w}|/{stribeck_velocity})²</sup>] sgn {w} + "
-        "<i>K</i> {w}"
+        "<i>e</i><sup>−(|{w}|/{stribeck_velocity})²</sup>] sgn {w} + <i>K</i> {w}"
     ),
     c="""
 static inline double @_stribeck_loaded_viscous(double w, double c0, double s0, double ws, double viscous, double c1, double s1,

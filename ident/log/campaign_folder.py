@@ -48,8 +48,7 @@ def find_runs(path: Path, purposes: tuple[str, ...] | None = None) -> list[Path]
     if not chosen:
         raise InputError(
             f"{path}: the campaign only has runs for {', '.join(sorted(set(found.values())))}; "
-            "give the path of a "
-            "run folder to use this run"
+            "give the path of a run folder to use this run"
         )
     return chosen
 

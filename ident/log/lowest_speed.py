@@ -54,9 +54,8 @@ def lowest_speeds(run: Run) -> dict[str, LowestSpeed]:
     ]
     if not legs:
         raise InputError(
-            f"{run.path}: the run has no strokes with planned speeds; record one with stribeck "
-            "run ARM --experiment "
-            "lowest-speed"
+            f"{run.path}: the run has no strokes with planned speeds; record one with stribeck run "
+            "ARM --experiment lowest-speed"
         )
     speed, lost = (np.zeros((len(legs), len(run.names))) for _ in range(2))
     for k, (segment, start, target) in enumerate(legs):

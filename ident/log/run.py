@@ -143,8 +143,7 @@ class Run:
         joints = f"{len(self.names)} joint{'s' * (len(self.names) != 1)}"
         return (
             f"<Run {self.path}: {self.arm.name}, {joints}, {self.duration:.0f} s, {self.rows} "
-            "samples of "
-            f"{', '.join(self.signals)}>"
+            f"samples of {', '.join(self.signals)}>"
         )
 
     @property
@@ -307,10 +306,9 @@ def load_run(
     arm = load_arm(path / ARM / Path(record["arm_file"]).name, model_dir=path / ARM)
     if arm_sha256(arm) != record.get("arm_sha256"):
         raise InputError(
-            f"{path / ARM}: the arm file or model was changed after the recording: their digest "
-            "is not arm_sha256 "
-            f"= {record['arm_sha256']!r} of {RECORD}; restore both (only the [simulation] table "
-            "may differ)"
+            f"{path / ARM}: the arm file or model was changed after the recording: their digest is "
+            f"not arm_sha256 = {record['arm_sha256']!r} of {RECORD}; restore both (only the "
+            "[simulation] table may differ)"
         )
     names = tuple(record["names"])
     arm = arm.numbered(record.get("serial", ""))
@@ -324,8 +322,7 @@ def load_run(
     if run.closed is not None and run.closed.get("rows") not in (None, run.rows):
         raise InputError(
             f"{path}: only {run.rows} of {run.closed['rows']} recorded samples can be read; the "
-            "recording was "
-            "damaged after it was closed. Restore it from a copy"
+            "recording was damaged after it was closed. Restore it from a copy"
         )
     return run
 

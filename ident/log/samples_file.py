@@ -174,8 +174,7 @@ def _recorded(
     if missing:
         raise InputError(
             f"{path}: column {missing[0]} is missing; time, segment, and position and torque of "
-            "each of the "
-            f"names in run.json ({', '.join(names)}) are needed"
+            f"each of the names in run.json ({', '.join(names)}) are needed"
         )
     wanted = {
         signal: columns

@@ -106,8 +106,7 @@ def check_velocity(q: Array, dq: Array, t: Array, names: tuple[str, ...], source
         if alike and not abs(factor - 1.0) < _SAME_RATE:
             raise InputError(
                 f"{source}: the velocity of {name} is {factor:.4g} times the derivative of its "
-                "position; "
-                "check unit and sign of both columns"
+                "position; check unit and sign of both columns"
             )
 
 
@@ -126,9 +125,8 @@ def check_time(t: Array, source: str, remedy: str = "", first: int = 0) -> tuple
     if len(t) < 2 or not np.isfinite(t).all() or (steps <= 0.0).any():
         row = int(np.argmin(np.append(np.where(np.isfinite(steps), steps, -1.0) > 0.0, True)))
         raise InputError(
-            f"{source}: time must increase from row to row; it does not after row {first + row} "
-            f"(t = {t[row]:.6g} "
-            f"s){remedy}"
+            f"{source}: time must increase from row to row; it does not after row {first + row} (t "
+            f"= {t[row]:.6g} s){remedy}"
             if len(t) > 1
             else f"{source}: fewer than two samples; at least two are needed"
         )
@@ -165,7 +163,6 @@ def check_size(values: Array, signal: str, names: tuple[str, ...], source: str) 
     if (odd := (most > LARGEST) | ((most > 0.0) & (most < SMALLEST))).any():
         joint = int(np.argmax(odd))
         raise InputError(
-            f"{source}: {signal} of {names[joint]} reaches {most[joint]:.3g}, which no machine "
-            "has (allowed are "
-            f"{SMALLEST:g} to {LARGEST:g}); check the column and its factor or unit"
+            f"{source}: {signal} of {names[joint]} reaches {most[joint]:.3g}, which no machine has "
+            f"(allowed are {SMALLEST:g} to {LARGEST:g}); check the column and its factor or unit"
         )

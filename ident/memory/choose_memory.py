@@ -129,8 +129,7 @@ def choose_memory(
     if not laws:
         raise FitError(
             f"the law {law} has no friction at the lowest speeds, but a memory needs a law with "
-            "Coulomb friction; "
-            "choose another law, for example stribeck"
+            "Coulomb friction; choose another law, for example stribeck"
         )
     distances = _distances(data, resolution)
     data = data.from_distance(

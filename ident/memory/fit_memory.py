@@ -177,9 +177,8 @@ def check_sign(data: MemoryData) -> None:
         mean = float(torque @ way) / float(way @ way)
         raise InputError(
             f"torque opposes the motion: in its direction the mean is {mean:.3g}, but for offset "
-            "and gravity; "
-            "it must be the torque that drives the joint, which friction makes positive. Change "
-            "its sign"
+            "and gravity; it must be the torque that drives the joint, which friction makes "
+            "positive. Change its sign"
         )
 
 

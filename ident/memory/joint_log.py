@@ -113,8 +113,7 @@ def check_shapes(**arrays: Array | None) -> None:
         if values.ndim != 1 or len(values) != len(reference):
             raise InputError(
                 f"{name} has shape {values.shape}, {first} has {reference.shape}; all need (N,), "
-                "the samples of one "
-                "joint"
+                "the samples of one joint"
             )
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))

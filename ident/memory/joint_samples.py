@@ -244,8 +244,7 @@ def _part(
     if len(t) < 2 or smoothing.cutoff * (t[-1] - t[0]) < 2.0 * SETTLING:
         raise FitError(
             f"a recording lasts {t[-1] - t[0]:.2g} s, from row {rows.start}; the filter of the "
-            "positions needs "
-            f"{2 * SETTLING / smoothing.cutoff:.2g} s"
+            f"positions needs {2 * SETTLING / smoothing.cutoff:.2g} s"
         )
     dt = float(t[1] - t[0])
 

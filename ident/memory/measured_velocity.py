@@ -44,8 +44,7 @@ def filtered_velocity(t: Array, q: Array, dq: Array) -> bool:
     if float(np.ptp(dq)) == 0.0 or (not _ALIKE[0] <= factor <= _ALIKE[1] and left < _SHOWN * size):
         raise InputError(
             f"velocity is {factor:.3g} times the derivative of the position; it must be "
-            f"{_ALIKE[0]:g} to "
-            f"{_ALIKE[1]:g} times. Check its sign and unit, or leave it out: then the position is "
-            "differentiated"
+            f"{_ALIKE[0]:g} to {_ALIKE[1]:g} times. Check its sign and unit, or leave it out: then "
+            "the position is differentiated"
         )
     return late / factor > _LATE * dt

@@ -71,10 +71,8 @@ def elastic_joint(
         if follower.leader == j:
             raise ModelError(
                 f"{mechanism.name}: joint {joint} leads the follower {follower.name}, which could "
-                "follow either "
-                "the drive or the link behind the spring; use mechanism.tree, in which followers "
-                "are independent "
-                "joints"
+                "follow either the drive or the link behind the spring; use mechanism.tree, in "
+                "which followers are independent joints"
             )
     if mechanism.prismatic[j] or any(j in ball.joints for ball in mechanism.balls):
         kind = "slides" if mechanism.prismatic[j] else "is part of a spherical joint"
@@ -157,10 +155,8 @@ def flexible_link(
     if not (0.0 < bending_stiffness < np.inf and segments >= 1 and 0.0 <= relaxation_time < np.inf):
         raise InputError(
             f"bending_stiffness = {bending_stiffness:g} N·m², segments = {segments}, "
-            "relaxation_time = "
-            f"{relaxation_time:g} s: a positive stiffness, at least one segment and a time of "
-            "zero or more are "
-            "needed"
+            f"relaxation_time = {relaxation_time:g} s: a positive stiffness, at least one segment "
+            "and a time of zero or more are needed"
         )
     length = float(np.linalg.norm(tip))
     e, h = tip / length, length / segments
@@ -209,11 +205,9 @@ def _rod_inertia(m: Mechanism, j: int, e: Array, length: float) -> float:
     ):
         raise ModelError(
             f"{m.name}: the link of joint {m.names[j]} is not a uniform rod of {length:g} m: its "
-            "centre of mass is "
-            f"at {np.round(m.com[j], 4).tolist()}, a uniform rod to the tip has its centre of "
-            "mass at "
-            f"{np.round(e * length / 2.0, 4).tolist()} and the transverse moment of inertia "
-            f"{across:.4g} kg·m²"
+            f"centre of mass is at {np.round(m.com[j], 4).tolist()}, a uniform rod to the tip has "
+            f"its centre of mass at {np.round(e * length / 2.0, 4).tolist()} and the transverse "
+            f"moment of inertia {across:.4g} kg·m²"
         )
     return axial
 
@@ -249,8 +243,7 @@ def _lengthened(
         if name in m.tree.names:
             raise InputError(
                 f"{m.name}: a joint {name!r} exists already, so joint {m.names[j]} is already "
-                "elastic; "
-                "leave it out"
+                "elastic; leave it out"
             )
     offset = np.sum(origin, axis=0)
 

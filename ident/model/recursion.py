@@ -72,14 +72,12 @@ def own_wrenches(
         if external.shape != (*q.shape, 6):
             raise InputError(
                 f"external has shape {external.shape}, {mechanism.name} needs {(*q.shape, 6)}: "
-                "force and moment on "
-                f"the links of {', '.join(mechanism.names)}"
+                f"force and moment on the links of {', '.join(mechanism.names)}"
             )
         if not np.isfinite(external).all():
             raise InputError(
                 "external on link "
-                f"{mechanism.names[int(np.argwhere(~np.isfinite(external))[0, 1])]} is not "
-                "finite; "
+                f"{mechanism.names[int(np.argwhere(~np.isfinite(external))[0, 1])]} is not finite; "
                 "finite numbers are needed"
             )
     return _sweeps(mechanism, q, dq, ddq, external)
@@ -236,9 +234,8 @@ def refuse_closures(m: Mechanism) -> None:
     if m.chain is not None:
         raise ModelError(
             f"{m.name}: {', '.join(m.names)} drive a closed chain, for which the equations of a "
-            "tree do not hold; "
-            "use joint_loads and inverse_dynamics, or mechanism.chain.whole with close_loops and "
-            "closed_loads"
+            "tree do not hold; use joint_loads and inverse_dynamics, or mechanism.chain.whole "
+            "with close_loops and closed_loads"
         )
 
 
@@ -293,8 +290,7 @@ def batch(name: str, value: ArrayLike, mechanism: Mechanism, samples: int | None
         row, column = np.argwhere(~np.isfinite(array))[0]
         raise InputError(
             f"{name} of joint {mechanism.names[column]} is not finite in row {row}: "
-            f"{array[row, column]}; "
-            "finite numbers are needed"
+            f"{array[row, column]}; finite numbers are needed"
         )
     return array
 
@@ -305,7 +301,6 @@ def single(name: str, value: ArrayLike, mechanism: Mechanism) -> Array:
     if array.shape != (mechanism.n,):
         raise InputError(
             f"{name} has shape {array.shape}, one state of {mechanism.name} needs "
-            f"({mechanism.n},): "
-            f"{', '.join(mechanism.names)}"
+            f"({mechanism.n},): {', '.join(mechanism.names)}"
         )
     return batch(name, array[None], mechanism)

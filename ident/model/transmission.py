@@ -77,10 +77,8 @@ class Transmission:
         if shape != [len(names)] * len(names):
             raise InputError(
                 f"the matrix has {len(shape)} rows with {shape} numbers; {len(names)} rows with "
-                f"{len(names)} "
-                "numbers each are needed: one row for each motor, one column for each joint, in "
-                "the order "
-                f"{', '.join(names)}"
+                f"{len(names)} numbers each are needed: one row for each motor, one column for "
+                f"each joint, in the order {', '.join(names)}"
             )
         return cls(tuple(names), np.array(matrix, dtype=float)).checked()
 
@@ -100,9 +98,8 @@ class Transmission:
             )
             raise InputError(
                 "the motor positions do not determine the joint positions: the ratios of the "
-                "motor of "
-                f"{' and of '.join(tied)} {fault}; state for each motor how far it turns when "
-                "each joint turns by 1"
+                f"motor of {' and of '.join(tied)} {fault}; state for each motor how far it turns "
+                "when each joint turns by 1"
             )
         return self
 

@@ -41,8 +41,7 @@ def refusal(order: float, passages: Sequence[Passage], least: int) -> str:
     if order < LEAST_ORDER:
         return (
             f"confounded: fewer than {LEAST_ORDER:g} waves a turn of the joint look like an error "
-            "of gravity, or like "
-            "friction that grows with the load"
+            "of gravity, or like friction that grows with the load"
         )
     slow = [one for one in passages if order <= one.most]
     if len(slow) < 2 * least:
@@ -53,8 +52,7 @@ def refusal(order: float, passages: Sequence[Passage], least: int) -> str:
             )
         return (
             f"too fast: fewer than {SAMPLED:g} samples a wave, or above the bandwidth of the "
-            "motion, at nearly all measured "
-            "speeds; record slower strokes, or at a higher rate"
+            "motion, at nearly all measured speeds; record slower strokes, or at a higher rate"
         )
     measured = [one for one in slow if one.resolves(order)]
     if len(measured) < 2 * least:

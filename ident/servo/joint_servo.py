@@ -58,7 +58,6 @@ def checked_servo(found: JointServo, where: str) -> JointServo:
         ):
             raise InputError(
                 f"{where}.{name} = {None if entry is None else entry.value}: needed are "
-                f"{', '.join(NEEDED)} and, if "
-                f"known, {', '.join(FURTHER)}, at least 0"
+                f"{', '.join(NEEDED)} and, if known, {', '.join(FURTHER)}, at least 0"
             )
     return found

@@ -242,9 +242,8 @@ class BatchedFriction:
         """Return the arguments by name, in arrays of the library of the velocities."""
         if not isinstance(loads, JointLoads | Mapping | None):
             raise InputError(
-                f"loads is {type(loads).__name__}; a dictionary of arrays by the name of the "
-                "load, or the result of "
-                "joint_loads, is needed"
+                f"loads is {type(loads).__name__}; a dictionary of arrays by the name of the load, "
+                "or the result of joint_loads, is needed"
             )
         known = vars(loads) if isinstance(loads, JointLoads) else dict(loads or {})
         if missing := [kind for kind in self.needs if kind not in known]:
@@ -273,9 +272,8 @@ class BatchedFriction:
         for name, value in given.items():
             if tuple(value.shape[-1:]) != (len(self.names),):
                 raise InputError(
-                    f"{name} has shape {tuple(value.shape)}; its last axis needs "
-                    f"{len(self.names)} values, one for "
-                    f"each of {', '.join(self.names)}"
+                    f"{name} has shape {tuple(value.shape)}; its last axis needs {len(self.names)} "
+                    f"values, one for each of {', '.join(self.names)}"
                 )
         if temperature is not None:
             given["temperature"] = like(dq, temperature)
@@ -307,9 +305,8 @@ def _check_states(given: Mapping[str, Numbers]) -> None:
         fits = False
     if not fits:
         raise InputError(
-            f"{', '.join(f'{name} has shape {shape}' for name, shape in shapes.items())}; all "
-            "need the shape of dq, "
-            "or one that NumPy spreads to it"
+            f"{', '.join(f'{name} has shape {shape}' for name, shape in shapes.items())}; all need "
+            "the shape of dq, or one that NumPy spreads to it"
         )
 
 

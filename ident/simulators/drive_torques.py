@@ -102,8 +102,7 @@ def servos_of(run: Run, calibration: Calibration) -> list[JointServo]:
     if without := [name for name in run.names if name not in known]:
         raise InputError(
             f"{run.path} has set-points of servos, but the calibration of {calibration.arm} knows "
-            "no servo of "
-            f"{', '.join(without)}; fit runs with --signal commands"
+            f"no servo of {', '.join(without)}; fit runs with --signal commands"
         )
     return [known[name] for name in run.names]
 

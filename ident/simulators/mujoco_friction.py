@@ -157,8 +157,7 @@ class MujocoFriction:
         ]:
             raise InputError(
                 f"model.opt.disableflags is {model.opt.disableflags}, which disables "
-                f"{', '.join(off)}; friction "
-                "needs it, so clear the flag"
+                f"{', '.join(off)}; friction needs it, so clear the flag"
             )
         self._slides = model.jnt_type[joints] == mujoco.mjtJoint.mjJNT_SLIDE
         self._dof, self._place = model.jnt_dofadr[joints], model.jnt_qposadr[joints]
@@ -274,8 +273,7 @@ class MujocoFriction:
         if not self._attached:
             raise InputError(
                 f"joint {self.names[0]}: its friction is detached from the MuJoCo model, but a "
-                "step needs it; "
-                "attach it anew, or step with mujoco.mj_step"
+                "step needs it; attach it anew, or step with mujoco.mj_step"
             )
         model, data = self._model, self._data
         if data.time < self._time:
@@ -331,22 +329,19 @@ def _joint(model: "mujoco.MjModel", calibration: Calibration, name: str, prefix:
         known = [str(model.joint(k).name) for k in range(model.njnt)]
         raise InputError(
             f"the MuJoCo model: {unknown_name('joint', prefix + name, known)}; the calibration of "
-            f"{calibration.arm} "
-            "names this joint"
+            f"{calibration.arm} names this joint"
         )
     if model.jnt_type[number] not in tuple(
         map(int, (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE))
     ):
         raise InputError(
             f"the MuJoCo model: the joint {prefix + name} is a ball or free joint; a calibrated "
-            "joint is a hinge or "
-            "a slide"
+            "joint is a hinge or a slide"
         )
     if np.any(getattr(model, "jnt_stiffnesspoly", np.zeros(number + 1))[number]):
         raise InputError(
             f"the MuJoCo model: the spring of joint {prefix + name} is a polynomial; friction "
-            "needs a linear "
-            "spring, or none"
+            "needs a linear spring, or none"
         )
     own = calibration.joints[name]
     if own.load == "normal" and own.bearing is None:

@@ -276,8 +276,7 @@ def _references(
         {},
         (
             f"the torque of {worst} does not follow its position reference (R² {explained:.2f}, "
-            f"needed {SHOWN:g}); "
-            "with stated gains, references can drive the simulation"
+            f"needed {SHOWN:g}); with stated gains, references can drive the simulation"
         ),
     )
 
@@ -307,9 +306,8 @@ def _refuse(run: Run, mechanism: Mechanism, calibration: Calibration) -> None:
         )
     if missing := unrecorded_torques(run):
         raise InputError(
-            f"{run.path}: the torque of {', '.join(missing)} was not recorded; a rollout needs "
-            "the torques of all "
-            "joints"
+            f"{run.path}: the torque of {', '.join(missing)} was not recorded; a rollout needs the "
+            "torques of all joints"
         )
 
 
@@ -422,10 +420,9 @@ class _World:
             if (one := data.warning[kind]).number
         ]:
             raise FitError(
-                f"{model.joint(int(model.dof_jntid[bad[0]])).name}: its simulated motion "
-                "diverges; its drive "
-                f"or friction needs shorter steps than {1e3 * model.opt.timestep:.2g} ms, or its "
-                "gains are too high"
+                f"{model.joint(int(model.dof_jntid[bad[0]])).name}: its simulated motion diverges; "
+                f"its drive or friction needs shorter steps than {1e3 * model.opt.timestep:.2g} "
+                "ms, or its gains are too high"
             )
         return out
 

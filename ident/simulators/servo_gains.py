@@ -74,9 +74,8 @@ def stated_gains(
         if len(values) not in (2, 3) or not np.all(np.isfinite(values)) or min(values) < 0.0:
             raise InputError(
                 f"--gains {name}={','.join(f'{value:g}' for value in values)}: needed are two or "
-                "three numbers that "
-                "are not negative, torque per position error, per velocity, and per velocity of "
-                "the reference"
+                "three numbers that are not negative, torque per position error, per velocity, "
+                "and per velocity of the reference"
             )
         found[name] = ServoGains(values[0], values[1], values[-1])
     every = dict.fromkeys(names, found[EVERYONE]) if EVERYONE in found else {}
@@ -84,8 +83,7 @@ def stated_gains(
     if missing := [name for name in names if name not in every]:
         raise InputError(
             f"--gains: {', '.join(missing)} have no gains; state them for each joint, or for all "
-            "as "
-            f"{EVERYONE}=KP,KD"
+            f"as {EVERYONE}=KP,KD"
         )
     return every
 

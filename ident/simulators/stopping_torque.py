@@ -70,14 +70,12 @@ def stopping_torque(
     if len(shapes) > 1 or dq.ndim != 1 or mass.shape != 2 * dq.shape:
         raise InputError(
             f"mass, dq, torque and limit have shapes {mass.shape}, {dq.shape}, {torque.shape} and "
-            f"{limit.shape}; "
-            "(n, n) and three times (n,) are needed"
+            f"{limit.shape}; (n, n) and three times (n,) are needed"
         )
     if not (dt > 0.0 and np.all(limit >= 0.0)):
         raise InputError(
             f"dt = {dt:g} s, least limit = {limit.min():g}; the step must be positive, and limits "
-            "must not be "
-            "negative"
+            "must not be negative"
         )
     _check_mass(mass)
     mobility = dt * np.linalg.inv(mass)  # velocity per torque
@@ -114,14 +112,12 @@ def _check_mass(mass: Array) -> None:
     if not (np.abs(mass - mass.T) <= _SYMMETRIC * np.abs(mass).max(initial=0.0)).all():
         raise InputError(
             "mass is not a mass matrix: it is not symmetric or not finite; of an upper triangle "
-            "such as that of "
-            "pinocchio.crba, pass np.triu(mass) + np.triu(mass, 1).T"
+            "such as that of pinocchio.crba, pass np.triu(mass) + np.triu(mass, 1).T"
         )
     try:
         np.linalg.cholesky(mass)
     except np.linalg.LinAlgError:
         raise InputError(
             "mass is not a mass matrix: it is not positive definite; a mass matrix with the "
-            "inertia of every joint "
-            "is needed"
+            "inertia of every joint is needed"
         ) from None

@@ -120,10 +120,9 @@ def choose_heating(
     if steady > STEADY:
         raise FitError(
             "self-heating cannot be told from running-in: the joint only warms up (rank "
-            "correlation of the state "
-            f"with time {steady:.2f}, at most {STEADY:g} allowed). Record motion that heats, "
-            "rests for about the time "
-            "it heated, and heats again, at interleaved speeds (run --experiment warm-up)"
+            f"correlation of the state with time {steady:.2f}, at most {STEADY:g} allowed). Record "
+            "motion that heats, rests for about the time it heated, and heats again, at "
+            "interleaved speeds (run --experiment warm-up)"
         )
     pairs = [
         (np.array([one, two]), np.array([1.0 - share, share]))
@@ -147,8 +146,7 @@ def choose_heating(
     if found.bodies[0].max() >= _ENDS * grid[-1]:
         raise FitError(
             f"self-heating has no time constant within {grid[0]:.3g} to {grid[-1]:.3g} s: the log "
-            "is too short; "
-            "record a longer run that heats, rests and heats again"
+            "is too short; record a longer run that heats, rests and heats again"
         )
     return HeatingChoice(found.choice, found.heating, found.reference, drifts.fit.held_out_rmse)
 
@@ -165,17 +163,15 @@ def _check(choice: TemperatureChoice, drifts: TemperatureChoice) -> None:
     if not choice.claimed:
         best = min(choice.candidates, key=lambda one: one.held_out_rmse)
         raise FitError(
-            f"self-heating predicts left-out round trips no better than friction without it (error "
-            f"{best.held_out_rmse:.3g}, without {choice.static_rmse:.3g}); friction must change "
-            "as the joint heats "
-            "and cools"
+            "self-heating predicts left-out round trips no better than friction without it (error "
+            f"{best.held_out_rmse:.3g}, without {choice.static_rmse:.3g}); friction must change as "
+            "the joint heats and cools"
         )
     if drifts.claimed and not all(_beats(own, one) for one in (drifts.fit, *drifts.rivals)):
         raise FitError(
-            "friction that drifts with time predicts left-out round trips as well as "
-            "self-heating (error "
-            f"{drifts.fit.held_out_rmse:.3g} and {own.held_out_rmse:.3g}); record longer rests "
-            "between heating"
+            "friction that drifts with time predicts left-out round trips as well as self-heating "
+            f"(error {drifts.fit.held_out_rmse:.3g} and {own.held_out_rmse:.3g}); record longer "
+            "rests between heating"
         )
 
 

@@ -96,8 +96,7 @@ def fit_self_heating(
     if when.min() < begin[0] or when.max() > begin[-1]:
         raise InputError(
             f"time of the points is {when.min():g} to {when.max():g} s, motion only covers "
-            f"{begin[0]:g} to "
-            f"{begin[-1]:g} s; the motion of all points is needed"
+            f"{begin[0]:g} to {begin[-1]:g} s; the motion of all points is needed"
         )
     group = np.arange(len(w)) if group is None else np.asarray(group)
     pressed = None if load is None else checked_numbers("load", load, len(w))

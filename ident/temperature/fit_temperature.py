@@ -89,8 +89,7 @@ def fit_temperature(
     if width < LEAST:
         raise FitError(
             f"the temperature varies by {width:.2g} K; a dependence shows only from {LEAST:g} K "
-            "on, for example "
-            "during a warm-up"
+            "on, for example during a warm-up"
         )
     group = np.arange(len(w)) if group is None else np.asarray(group)
     when = None if time is None else checked_numbers("time", time, len(w))[moving]

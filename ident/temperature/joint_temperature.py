@@ -146,8 +146,7 @@ def each_temperature(temperature: ArrayLike, shape: tuple[int, ...]) -> Array:
     except ValueError:
         raise InputError(
             f"temperature has shape {given.shape}; a number, or an array of shape {shape[-1:]} or "
-            f"{shape}, is "
-            "needed"
+            f"{shape}, is needed"
         ) from None
 
 
@@ -173,9 +172,8 @@ def check_temperature(found: JointTemperature, where: str) -> None:
         value = found.values.get(name)
         if value is None:
             raise InputError(
-                f"{where}.parameters.{name} has no value; the temperature laws {found.coulomb} "
-                f"and {found.viscous} "
-                "need it"
+                f"{where}.parameters.{name} has no value; the temperature laws {found.coulomb} and "
+                f"{found.viscous} need it"
             )
         if name.endswith("_decay") and value <= 0.0:
             raise InputError(f"{where}.parameters.{name} = {value:g}; it must be positive")

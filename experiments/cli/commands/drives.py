@@ -94,8 +94,7 @@ def _fault(text: str, names: tuple[str, ...]) -> tuple[float, str, str]:
     if found is None:
         raise InputError(
             f"invalid --fault {text!r}: expected JOINT:silent@TIME, JOINT:reset@TIME or "
-            "JOINT:fault@TIME, for "
-            "example j2:silent@20s"
+            "JOINT:fault@TIME, for example j2:silent@20s"
         )
     if found[1] not in names:
         raise unknown_name("joint", found[1], names)

@@ -77,9 +77,8 @@ def runs_before(after: Path | None, arm: "ArmFile", experiment: str) -> "list[Ru
     for run in runs:
         if arm_sha256(run.arm, "tool") != arm_sha256(arm, "tool"):
             raise InputError(
-                f"{run.path} was recorded with another arm file or model than {arm.path}, and "
-                "more than the tool "
-                "differs; this run cannot be fitted together with the excitation"
+                f"{run.path} was recorded with another arm file or model than {arm.path}, and more "
+                "than the tool differs; this run cannot be fitted together with the excitation"
             )
     return runs
 
@@ -109,8 +108,7 @@ def show_told(
     text.print(
         f"gain      {told.gain:.0f} nat of information about base parameters and friction{beyond}, "
         f"{told.gain / plan.robot_time:.2f} nat/s; condition number of the base regressor "
-        f"{condition}; "
-        f"{told.count} of {len(told.base)} base parameters become identifiable"
+        f"{condition}; {told.count} of {len(told.base)} base parameters become identifiable"
     )
     text.print(fitted(friction_table(told), text.width))
     best = sorted(told.base.items(), key=lambda one: one[1][1])

@@ -56,8 +56,7 @@ def validate_external(
     for path, one in found.items():
         text.print(
             f"observer  {path}: gain {gain:g} 1/s ({1e3 / gain:.3g} ms), noise may cause "
-            f"{false_alarms:g} false "
-            "alarms per hour and joint"
+            f"{false_alarms:g} false alarms per hour and joint"
         )
         text.print(fitted(_table(JOINTS, joint_rows(one)), text.width))
         if marked:
@@ -113,8 +112,7 @@ def _notes(path: str, one: "ExternalValidation") -> Iterator[str]:
     if quiet:
         yield (
             f"{path}: friction of a resting joint may have any value up to its static level; "
-            "pushes at rest are undetectable "
-            f"below {', '.join(quiet)}"
+            f"pushes at rest are undetectable below {', '.join(quiet)}"
         )
 
 

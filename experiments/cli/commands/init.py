@@ -73,9 +73,8 @@ def init(
 
     if model is None and joint is None:
         raise InputError(
-            "init needs the URDF or MJCF of an arm; for a single motor without one, name its "
-            "joint with --joint "
-            "NAME"
+            "init needs the URDF or MJCF of an arm; for a single motor without one, name its joint "
+            "with --joint NAME"
         )
     if model is not None and (joint is not None or mass or lever):
         raise InputError(
@@ -89,9 +88,8 @@ def init(
         raise no_file(model)
     if name is not None and not re.fullmatch(NAME, name):
         raise InputError(
-            f"--name {name!r}: the name is also the name of files; it may hold letters, digits "
-            "and . _ + - only. "
-            f"Use --name {shlex.quote(as_name(name) or 'arm')}"
+            f"--name {name!r}: the name is also the name of files; it may hold letters, digits and "
+            f". _ + - only. Use --name {shlex.quote(as_name(name) or 'arm')}"
         )
     target = out or (
         model.with_suffix(".toml") if name is None else model.with_name(f"{name}.toml")
@@ -146,9 +144,8 @@ def init(
     if unread:
         said.print(
             f"meshes    of {', '.join(unread)} cannot be read from {copy.parent}/: put the files "
-            "where the model "
-            f"looks for them{', or omit --out' if away else ''}; "
-            "without meshes, collisions of these links are not checked"
+            f"where the model looks for them{', or omit --out' if away else ''}; without meshes, "
+            "collisions of these links are not checked"
         )
     if lacking:
         joints_of: dict[tuple[str, ...], list[str]] = {}
@@ -209,8 +206,7 @@ def _bench(
     if bool(mass) != bool(lever):
         raise InputError(
             f"--mass {mass:g} --lever {lever:g}: a weight needs both its mass and its distance "
-            "from the axis; for a "
-            "joint without a weight, leave out both"
+            "from the axis; for a joint without a weight, leave out both"
         )
     target = out or Path(f"{name or as_name(joint) or 'joint'}.toml")
     if target.suffix.lower() != ".toml":
@@ -234,9 +230,8 @@ def _bench(
     said.print(f"wrote     {target} and {model}: 1 joint, {joint}, with {weight}")
     said.print(
         f"next      {command('import', 'LOG', '--arm', target)} imports a log; "
-        f"{command('calibrate', model)} "
-        "tries the joint in simulation; before a plan or motion, fill in the missing keys of "
-        f"{target}"
+        f"{command('calibrate', model)} tries the joint in simulation; before a plan or motion, "
+        f"fill in the missing keys of {target}"
     )
     if as_json:
         _print_made(arm, mechanism, [target, model])

@@ -225,8 +225,7 @@ def simulate(
     if motion is not None and (q is not None or dq is not None):
         raise InputError(
             "--q and --dq state the start of a motion under --torque; leave them out with "
-            "--motion, "
-            "whose file states the start"
+            "--motion, whose file states the start"
         )
     moved = moving(
         load_mechanism(model), None if calibration is None else Calibration.load(calibration)
@@ -325,8 +324,7 @@ def _torques_of(
         name, (low, high) = max(ranges.items(), key=lambda item: item[1][1] - item[1][0])
         text.print(
             f"swinging  {len(ranges)} joints without a drive swing about their rest positions; "
-            f"widest {name}, "
-            f"{low:.4g} ... {high:.4g}"
+            f"widest {name}, {low:.4g} ... {high:.4g}"
         )
         text.print(f"energy    in balance to {error:.0e}")
     _show_friction(moved, text)
@@ -373,8 +371,7 @@ def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json:
         way = found.q[:, j]
         text.print(
             f"motion    {mechanism.names[j]}: from {way[0]:.6g} to {way[-1]:.6g} "
-            f"{mechanism.position_unit(j)}, "
-            f"within {way.min():.6g} and {way.max():.6g}"
+            f"{mechanism.position_unit(j)}, within {way.min():.6g} and {way.max():.6g}"
         )
     if found.events:
         counts = {
@@ -384,21 +381,18 @@ def _show_motion(moved: "Moving", found: "ForwardMotion", target: Path, as_json:
         text.print(
             "events    "
             f"{', '.join(f'{what} {count} times' for what, count in counts.items() if count)}; "
-            "first "
-            f"{found.events[0].joint} at {found.events[0].t:.6g} s"
+            f"first {found.events[0].joint} at {found.events[0].t:.6g} s"
         )
     text.print(
         f"energy    drives {work['drives']:.6g} J, friction {work['friction']:.6g} J, damping "
-        f"{work['damping']:.6g} J; "
-        f"in balance to {error:.0e}"
+        f"{work['damping']:.6g} J; in balance to {error:.0e}"
     )
     for j in outside:
         (low, high), place = mechanism.position[j], mechanism.position_unit(j)
         first = float(found.t[np.argmax((found.q[:, j] < low) | (found.q[:, j] > high))])
         text.print(
-            f"note      {mechanism.names[j]} leaves its range, {low:.4f} to {high:.4f} {place}, "
-            f"at t = {first:g} s; stops "
-            "are not simulated"
+            f"note      {mechanism.names[j]} leaves its range, {low:.4f} to {high:.4f} {place}, at "
+            f"t = {first:g} s; stops are not simulated"
         )
     _show_friction(moved, text)
     text.print(f"wrote     {target}: {len(found.t)} rows")

@@ -175,9 +175,8 @@ def calibrate(
         stated, begun = _stated(context), begun_with(folder)
         if not begun and not stated & asked.keys():
             raise InputError(
-                f"{folder} does not hold the options of its campaign; state them again, or start "
-                "a new campaign "
-                "with another --out"
+                f"{folder} does not hold the options of its campaign; state them again, or start a "
+                "new campaign with another --out"
             )
         asked |= {
             name: value for name, value in begun.items() if name in asked and name not in stated
@@ -189,8 +188,7 @@ def calibrate(
     if options.repeats > 1 and options.refining:
         raise InputError(
             "--repeats runs the same plan several times; --target and --budget change the plan "
-            "from run to run. "
-            "Choose one of them"
+            "from run to run. Choose one of them"
         )
     _greet(text, arm_file, mechanism, folder)
 
@@ -241,8 +239,7 @@ def calibrate(
     if arm_file.assumed:
         text.print(
             "assumed   this is the friction of a simulated arm with assumed parameters, not of "
-            "your arm; the assumptions "
-            f"are in {folder / ARM / arm_file.path.name}"
+            f"your arm; the assumptions are in {folder / ARM / arm_file.path.name}"
         )
 
 
@@ -463,8 +460,7 @@ def run(
     if budget and experiment not in TIMED:
         raise InputError(
             f"stribeck run takes --budget only with --experiment {' or '.join(TIMED)}; for round "
-            "trips use stribeck "
-            "calibrate --budget"
+            "trips use stribeck calibrate --budget"
         )
     # a driver that cannot be set up is refused before anything is written
     device = connect(arm_file, seed)

@@ -55,8 +55,7 @@ def servos_fitted(
         ):
             text.print(
                 f"attention {name}: no parameter of friction is identified; record faster and "
-                "slower motion, some at a "
-                "smaller gain, so that the joint sticks and slips"
+                "slower motion, some at a smaller gain, so that the joint sticks and slips"
             )
     for finding in delivery.result.findings:
         text.print(f"attention {finding.text}")

@@ -76,7 +76,6 @@ def _numbers(text: str) -> tuple[float, ...]:
     ):
         raise InputError(
             f"--amplitudes {text}: different positive numbers separated by commas are needed, for "
-            "example "
-            "0.0005,0.002,0.008,0.03"
+            "example 0.0005,0.002,0.008,0.03"
         )
     return values

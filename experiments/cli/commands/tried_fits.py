@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 _NEEDED = (
     "a log for a fit moves the joint forward and backward at four speeds or more; steady speeds "
-    "and torques that "
-    "you read off this log yourself can be fitted with stribeck fit --table FILE"
+    "and torques that you read off this log yourself can be fitted with stribeck fit --table FILE"
 )
 
 

@@ -154,8 +154,7 @@ def validate(
         if of_servos(recorded):
             raise InputError(
                 f"{recorded.path}: the run has set-points of servos and no torque; --external "
-                "needs the torque of "
-                "the motors"
+                "needs the torque of the motors"
             )
         if not validate_external(
             recorded,
@@ -172,9 +171,8 @@ def validate(
     servos = of_servos(recorded)
     if servos and not rolled:
         raise InputError(
-            f"{recorded.path}: the run has set-points of servos and no torque; only its motion "
-            "can be validated, "
-            "add --rollout"
+            f"{recorded.path}: the run has set-points of servos and no torque; only its motion can "
+            "be validated, add --rollout"
         )
     found = [
         Validation({}, dict.fromkeys(recorded.names, "no torque was recorded"))
@@ -316,9 +314,8 @@ def _unstated(name: str, inertia: float, arm: "ArmFile", mechanism: "Mechanism")
         else ", and no gear_ratio, with whose square that of the motor counts"
     )
     return (
-        f"most of {name}'s error follows its acceleration, as if {inertia:.2g} {unit} were "
-        "missing at the joint: the arm "
-        f"file has {has}{counts}"
+        f"most of {name}'s error follows its acceleration, as if {inertia:.2g} {unit} were missing "
+        f"at the joint: the arm file has {has}{counts}"
     )
 
 

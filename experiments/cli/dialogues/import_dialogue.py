@@ -26,14 +26,12 @@ _OTHER_TORQUES = (  # columns whose names look like torques, and what they hold
     (
         re.compile(r"(?<![A-Za-z])tau_J(?!_d)(?![A-Za-z])"),  # of libfranka and franka_ros
         "in libfranka, {} is the torque sensor behind the gear, which does not measure the gear's "
-        "friction, and tau_J_d is a "
-        "command without gravity and friction, which the robot adds",
+        "friction, and tau_J_d is a command without gravity and friction, which the robot adds",
     ),
     (
         re.compile(r"actual_current_as_torque"),  # of UR's RTDE
         "in the RTDE of Universal Robots, {} is a torque from which the robot has subtracted "
-        "gravity, and perhaps friction; record "
-        "actual_current instead",
+        "gravity, and perhaps friction; record actual_current instead",
     ),
 )
 _FIGURES = {"load", "pwm", "duty"}  # what servos report instead of a torque
@@ -185,10 +183,8 @@ def refuse_unseen(
     if guesses and not yes and not _at_terminal():
         raise InputError(
             f"{log}: nothing is imported: columns are guessed, and without a terminal nobody can "
-            "confirm the "
-            "guesses. If all are right, add --yes; otherwise give these options with the right "
-            "columns: "
-            f"{' '.join(guesses)}"
+            "confirm the guesses. If all are right, add --yes; otherwise give these options with "
+            f"the right columns: {' '.join(guesses)}"
         )
 
 
@@ -252,8 +248,7 @@ def servo_prospects(run: Path, folder: Path, text: "Console") -> str:
     rate = 1.0 / float(np.median(np.diff(recorded.t)))
     text.print(
         f"log       {rate:.4g} Hz, {recorded.duration:.4g} s, {len(recorded.t)} rows; set-points "
-        "of servos, no "
-        "torque"
+        "of servos, no torque"
     )
     for line in recorded.record["import"]["notes"]:
         text.print(f"note      {line}")

@@ -28,8 +28,7 @@ def refuse_of_table(
     ]:
         raise InputError(
             f"{' and '.join(alone)}: only for tables (stribeck fit --table FILE). A run folder "
-            "contains its "
-            "arm file; to name the columns of a log, use stribeck import"
+            "contains its arm file; to name the columns of a log, use stribeck import"
         )
     if not runs:
         raise InputError(

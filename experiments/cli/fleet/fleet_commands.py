@@ -275,8 +275,7 @@ def _workers(
     if scheduler is not None and count is not None:
         raise InputError(
             f"--workers {count} are processes of this computer, but --scheduler {scheduler!r} has "
-            "its own workers; "
-            "give one of the two"
+            "its own workers; give one of the two"
         )
     if scheduler is not None and memory is not None:
         raise InputError(

@@ -65,6 +65,5 @@ def _gravity(calibration: Calibration, name: str) -> Iterator[str]:
     if name in groups.astray:
         yield (
             f"{name}: torque does not follow the model's gravity: check the joint's order, "
-            "direction and zero_offset, and the "
-            "tool"
+            "direction and zero_offset, and the tool"
         )

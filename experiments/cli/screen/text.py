@@ -43,8 +43,7 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
             f"{plan.method}: {len(every)} ramps in "
             f"{len({segment.posture for _, segment in every})} postures, at most "
             f"{clock(plan.robot_time)} of robot time, usually {clock(USUAL * plan.robot_time)}; "
-            "smallest clearance to a "
-            f"joint limit {room:.2f} {unit}"
+            f"smallest clearance to a joint limit {room:.2f} {unit}"
         )
     if all(segment.kind == "swing" for _, segment in every):
         moving = [
@@ -54,9 +53,8 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
         ]
         who = "all joints" if len(moving) == len(plan.names) else ", ".join(moving)
         return (
-            f"{plan.method}: {who} back and forth{' together' * (len(moving) > 1)} in "
-            f"{len(every)} places, "
-            f"{clock(plan.robot_time)} of robot time; smallest clearance to a joint limit "
+            f"{plan.method}: {who} back and forth{' together' * (len(moving) > 1)} in {len(every)} "
+            f"places, {clock(plan.robot_time)} of robot time; smallest clearance to a joint limit "
             f"{room:.2f} {unit}"
         )
     if plan.purpose == PRESLIDING:
@@ -79,8 +77,7 @@ def plan_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
     return (
         f"{together}{places}, {trips} round trips a joint from {slow:.3f} to {fast:.2f} "
         f"{position_units(mechanism, '/s')}{again}, {clock(plan.robot_time)} of robot time; "
-        "smallest clearance to a "
-        f"joint limit {room:.2f} {unit}"
+        f"smallest clearance to a joint limit {room:.2f} {unit}"
     )
 
 
@@ -93,9 +90,8 @@ def waves_line(plan: "Plan", room: float, unit: str) -> str:
     periods = f"{segment.wave.periods} periods" if segment.wave.periods > 1 else "1 period"
     return (
         f"{plan.method}: {who}, {periods} of {segment.wave.period:.3g} s with "
-        f"{len(segment.wave.sines[0])} harmonics, "
-        f"{clock(plan.robot_time)} of robot time; smallest clearance to a joint limit {room:.2f} "
-        f"{unit}"
+        f"{len(segment.wave.sines[0])} harmonics, {clock(plan.robot_time)} of robot time; smallest "
+        f"clearance to a joint limit {room:.2f} {unit}"
     )
 
 
@@ -114,9 +110,8 @@ def small_line(plan: "Plan", room: float, mechanism: "Mechanism") -> str:
     places = len({segment.posture for segment in plan.segments if segment.kind == "swing"})
     return (
         f"{plan.method}: {who}, {places} {'places' if places > 1 else 'place'}, half amplitudes "
-        f"{reach}, "
-        f"{clock(plan.robot_time)} of robot time; smallest clearance to a joint limit {room:.2f} "
-        f"{position_units(mechanism)}"
+        f"{reach}, {clock(plan.robot_time)} of robot time; smallest clearance to a joint limit "
+        f"{room:.2f} {position_units(mechanism)}"
     )
 
 
@@ -152,8 +147,7 @@ def margin_line(plan: "Plan", arm: "ArmFile") -> str:
     """Return a line about the smallest margin of a closed chain to a singular posture."""
     return (
         f"smallest margin to a singular posture {plan.singular_margin:.2f} (home 1, singular 0); "
-        "at least "
-        f"{arm.workspace.singular_margin:g} is kept (workspace.singular_margin)"
+        f"at least {arm.workspace.singular_margin:g} is kept (workspace.singular_margin)"
     )
 
 

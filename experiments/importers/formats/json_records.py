@@ -30,8 +30,7 @@ def open_json(path: Path) -> Table:
     if path.stat().st_size > _LARGEST:
         raise InputError(
             f"{path}: {path.stat().st_size / 1e9:.2g} GB of JSON exceed the limit of "
-            f"{_LARGEST / 1e9:.2g} GB; save "
-            "the log as Parquet or in parts"
+            f"{_LARGEST / 1e9:.2g} GB; save the log as Parquet or in parts"
         )
     try:
         found, facts = _table(_content(path))

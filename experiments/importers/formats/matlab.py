@@ -86,8 +86,7 @@ def _check_sizes(path: Path) -> None:
             if behind > end:
                 raise InputError(
                     f"{path}: truncated or damaged: a data element extends beyond the end of the "
-                    "file; "
-                    "save the log again"
+                    "file; save the log again"
                 )
             if kind == _COMPRESSED:
                 packed = file.read(size)
@@ -105,8 +104,7 @@ def _check_sizes(path: Path) -> None:
 def _too_large(path: Path) -> InputError:
     return InputError(
         f"{path}: the content exceeds the {MOST_NUMBERS} numbers that an import keeps in memory; "
-        "save only the "
-        "needed columns to another file"
+        "save only the needed columns to another file"
     )
 
 
@@ -153,6 +151,5 @@ def _check_count(head: bytes, order: str, size: int, path: Path) -> None:
     if math.prod(dimensions) > max(size, 1):
         raise InputError(
             f"{path}: damaged: a matrix claims {' x '.join(map(str, dimensions))} elements in "
-            f"{size} bytes; save "
-            "the log again"
+            f"{size} bytes; save the log again"
         )

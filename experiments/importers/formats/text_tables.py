@@ -247,8 +247,7 @@ def _repeated(name: str, others: Sequence[str]) -> str:
         )
     return (
         f"{len(others) + 1} columns are named {name!r}; all but the first are renamed "
-        f"{others[0]!r} to {others[-1]!r} "
-        "(use these names in --column)"
+        f"{others[0]!r} to {others[-1]!r} (use these names in --column)"
     )
 
 

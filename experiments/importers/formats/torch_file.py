@@ -115,8 +115,7 @@ def open_torch(path: Path) -> Table:
     except zipfile.BadZipFile:
         raise InputError(
             f"{path}: not a torch file of version 1.6 or later; save the tensors again, or as "
-            "arrays "
-            "with numpy.savez"
+            "arrays with numpy.savez"
         ) from None
     except _DAMAGED as error:
         raise _unreadable(path, error) from error

@@ -142,8 +142,7 @@ def _clock(
     ticks, other = (header, receipt) if chosen == "header" else (receipt, header)
     said = (
         f"time is the {chosen} stamp, with a jitter of {scatter(ticks):.2g} ms (95 %); the jitter "
-        "of the "
-        f"{'receipt' if chosen == 'header' else 'header'} stamp is {scatter(other):.2g} ms"
+        f"of the {'receipt' if chosen == 'header' else 'header'} stamp is {scatter(other):.2g} ms"
     )
     if chosen == "receipt" and stamps == "auto":
         said += (
@@ -168,8 +167,7 @@ def _ordered(
     if not first.all():
         notes.append(
             f"{int((~first).sum())} message(s) with the time stamp of another message were joined "
-            "with it; if "
-            "both have a value, the first value is used"
+            "with it; if both have a value, the first value is used"
         )
         row = np.cumsum(first) - 1
         for name, column in columns.items():

@@ -98,7 +98,6 @@ def open_cells(path: Path) -> Cells:
     if cells.rows > _MOST_ROWS:
         raise InputError(
             f"{path}: more than {_MOST_ROWS} rows; a table of speeds and torques has one row for "
-            "each speed. If the "
-            f"file is a log of samples, run stribeck import {path} --arm ARM"
+            f"each speed. If the file is a log of samples, run stribeck import {path} --arm ARM"
         )
     return cells

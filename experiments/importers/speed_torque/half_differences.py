@@ -68,10 +68,8 @@ def points_of(cells: Cells, layout: Layout) -> TablePoints:
     if rows.empty:
         raise InputError(
             f"{cells.source}: no row has a number other than 0 as speed and a number as torque in "
-            "the columns "
-            f"{layout.series[0].speed.column!r} and {layout.series[0].torque.column!r}; give "
-            "other columns with "
-            "--column"
+            f"the columns {layout.series[0].speed.column!r} and "
+            f"{layout.series[0].torque.column!r}; give other columns with --column"
         )
     for signal in ("speed", "torque"):
         check_size(rows[[signal]].to_numpy(dtype=float), signal, ("the table",), cells.source)
@@ -102,9 +100,8 @@ def _opposing(name: str, part: float, source: str, layout: Layout) -> InputError
         else ""
     )
     return InputError(
-        f"{source}: {name}: the torque opposes the motion in {part:.0%} of the points, so its "
-        "sign is wrong; "
-        f"reverse the sign with {' '.join(options)}{others}"
+        f"{source}: {name}: the torque opposes the motion in {part:.0%} of the points, so its sign "
+        f"is wrong; reverse the sign with {' '.join(options)}{others}"
     )
 
 
@@ -187,8 +184,7 @@ def _joint_points(name: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str
         way = -1.0 if back.all() else 1.0
         notes.append(
             f"{name}: one direction only: gravity and a torque offset cannot be separated from "
-            "Coulomb friction; add "
-            "rows of the other direction to separate them"
+            "Coulomb friction; add rows of the other direction to separate them"
         )
         return (
             _table(name, rows, way * torque, np.zeros(len(rows)), rows["w"].to_numpy(dtype=float)),
@@ -215,14 +211,12 @@ def _joint_points(name: str, rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str
         against = np.interp(first["w"], order.index, order.to_numpy(dtype=float))
         notes.append(
             f"{name}: the two directions have different speeds; backward torques are interpolated "
-            "at "
-            f"{len(first)} speeds"
+            f"at {len(first)} speeds"
         )
         if first.empty:
             raise InputError(
                 f"{name}: the speed ranges of the two directions do not overlap; delete the rows "
-                "of one direction "
-                "and fit the other direction"
+                "of one direction and fit the other direction"
             )
     there = first["torque"].to_numpy(dtype=float)
     speed = 0.5 * (first["w"].to_numpy(dtype=float) + second["w"].to_numpy(dtype=float))

@@ -44,8 +44,7 @@ def heading(fleet: Fleet) -> str:
     )
     return (
         f"{fleet.arm}: {arms} arm{'s' * (arms != 1)}, {len(fleet.calibrations)} calibrations, "
-        f"{fleet.days / arms:.3g} days "
-        f"an arm on average, {dates[0]} to {dates[-1]}"
+        f"{fleet.days / arms:.3g} days an arm on average, {dates[0]} to {dates[-1]}"
     )
 
 
@@ -58,9 +57,8 @@ def verdicts(fleet: Fleet) -> Iterator[str]:
     firsts = _firsts(found)
     newest = {one.calibration for one in fleet.findings if one.test == "history"}
     yield (
-        f"differs   {len(firsts)} of {len(tested)} joints of arms; of those that are found at "
-        f"most {100.0 * FALSE:g} % are "
-        "chance, on average, if arms scatter normally"
+        f"differs   {len(firsts)} of {len(tested)} joints of arms; of those that are found at most "
+        f"{100.0 * FALSE:g} % are chance, on average, if arms scatter normally"
     )
     for rank, one in enumerate(firsts[:_RANKED], start=1):
         yield f"{rank:<9} {finding_words(one)}"
@@ -83,8 +81,7 @@ def finding_words(one: Finding) -> str:
     """One finding: arm, joint, difference, and how improbable it is."""
     return (
         f"{one.arm} {one.joint}: {100.0 * one.effect:+.0f} % {_WORDS[one.test]}, "
-        f"{abs(one.deviations):.1f} deviations, "
-        f"{one.day}"
+        f"{abs(one.deviations):.1f} deviations, {one.day}"
     )
 
 

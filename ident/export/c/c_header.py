@@ -321,8 +321,7 @@ def _ripple(joints: list[JointCalibration | None]) -> str:
     """
     lines = [
         f"    tau[{j}] += {exact(wave.amplitude)} * sin({exact(wave.order)} * q[{j}] + "
-        f"{exact(wave.phase)})"
-        f"{f' * @_sign(dq[{j}])' if wave.kind == FRICTION else ''};"
+        f"{exact(wave.phase)}){f' * @_sign(dq[{j}])' if wave.kind == FRICTION else ''};"
         for j, joint in enumerate(joints)
         if joint is not None
         for wave in joint.ripple
@@ -432,8 +431,7 @@ def about(calibration: Calibration, mechanism: Mechanism, first: int = 0) -> lis
         offset = f", offset {joint.offset:.4g}" if joint.offset else ""
         lines.append(
             f"{first + j}  {quoted}: {joint.law}, load {joint.load}{offset}; calibrated from "
-            f"{low:.4g} "
-            f"to {high:.4g} {mechanism.position_unit(j)}/s{range_}"
+            f"{low:.4g} to {high:.4g} {mechanism.position_unit(j)}/s{range_}"
         )
     return lines
 

@@ -36,8 +36,7 @@ def law_in_c(
     if joint.components and set(checked_law(joint).with_load) - _WEIGHED:
         raise InputError(
             f"the law {joint.law} has no C code with a coefficient for each load component; fit "
-            "with a single load, "
-            "or export to json, csv or ros2"
+            "with a single load, or export to json, csv or ros2"
         )
     known = {
         name: value

@@ -35,8 +35,7 @@ _HEAVIER = 0.01  # of the inertia: what bristles add to it that is not worth a w
 _NONE = 1e-6  # of the friction: an error that is not worth a word
 _NEEDS = (
     f"MJCF has friction in elements that MuJoCo reads since version {FIRST_VERSION} (dcmotor, "
-    "polynomial damping); --plain "
-    "writes constant and viscous friction for older versions"
+    "polynomial damping); --plain writes constant and viscous friction for older versions"
 )
 _YIELDS = (
     "dry friction is a bristle, which yields by up to 0.4 mrad (or 0.4 mm) before the joint "
@@ -47,8 +46,7 @@ _YIELDS = (
 _UNCLAMPED = {"actuatorfrclimited": "false"}
 _FREE = (
     "actuatorfrcrange would limit friction together with the motors, so it is switched off; limit "
-    "the motors by their own "
-    "forcerange: {}"
+    "the motors by their own forcerange: {}"
 )
 
 

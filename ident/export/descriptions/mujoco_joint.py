@@ -170,8 +170,7 @@ def _bristles(name: str, shape: "_Shape", stiffness: float, damping: float) -> s
     )
     return (
         f'<dcmotor name={quoteattr(f"{name}_friction")} joint={quoteattr(name)} input="none" '
-        'motorconst="0 0" '
-        f'resistance="1" lugre="{values}"/>'
+        f'motorconst="0 0" resistance="1" lugre="{values}"/>'
     )
 
 

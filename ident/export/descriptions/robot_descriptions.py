@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 _HARD = " ".join(map(str, HARD))
 _DRAKE = (
     "Drake keeps the damping of {} and ignores the friction; BatchedFriction and stopping_torque "
-    "supply it there (manual, "
-    "other simulators)"
+    "supply it there (manual, other simulators)"
 )
 _FRICTION = ("friction", "frictionloss", "damping")
 _CREEPS = (
@@ -58,8 +57,7 @@ _CREEPS = (
 )
 _OLD = (
     f"MuJoCo {FIRST_VERSION} holds friction that falls with speed, bent viscous friction, offsets "
-    "and cogging, too; the "
-    "installed version does not read these elements"
+    "and cogging, too; the installed version does not read these elements"
 )
 _BARE = (
     "MJCF converted from URDF has no geometry and no meshes; --into FILE writes into your own MJCF"
@@ -75,8 +73,7 @@ _STARTS = (
 )
 _ROTORS = (
     "armature of {} is left at zero: the calibration does not hold the inertia of these rotors "
-    "(times the gear ratio "
-    "squared), which is not friction"
+    "(times the gear ratio squared), which is not friction"
 )
 
 
@@ -260,18 +257,15 @@ def to_sdf(calibration: Calibration, into: Path | None = None) -> Export:
         if (arm := bare_arm(calibration)).chain is not None:
             raise InputError(
                 f"{calibration.model.file}: an SDF converted from a closed chain would leave out "
-                "its loops; export "
-                "to mjcf, which keeps them, or write the friction into your own SDF with --into "
-                "FILE"
+                "its loops; export to mjcf, which keeps them, or write the friction into your own "
+                "SDF with --into FILE"
             )
         text = _sdf_of(arm)
         losses = (
             *losses,
             "SDF converted from the model has masses, joints and joint ranges (links are named "
-            "after their "
-            "joints), but no effort and velocity limits and no geometry, and uses the world's "
-            "gravity; "
-            "--into FILE writes into your own SDF",
+            "after their joints), but no effort and velocity limits and no geometry, and uses the "
+            "world's gravity; --into FILE writes into your own SDF",
         )
     else:
         text = _text(into, ("sdf",))
@@ -461,10 +455,8 @@ def _text(path: Path, roots: tuple[str, ...]) -> str:
     if path.suffix.lower() == ".toml":
         raise InputError(
             f"{path}: the calibration's model is a mechanism file, which cannot become a "
-            f"<{roots[0]}> file (a "
-            f"mechanism may have loops, which <{roots[0]}> cannot describe); export to mjcf, or "
-            "name a "
-            f"<{roots[0]}> file with --into"
+            f"<{roots[0]}> file (a mechanism may have loops, which <{roots[0]}> cannot describe); "
+            f"export to mjcf, or name a <{roots[0]}> file with --into"
         )
     try:
         text = path.read_bytes().decode("utf-8")
@@ -478,9 +470,8 @@ def _text(path: Path, roots: tuple[str, ...]) -> str:
         raise InputError(f"{path}: {error}") from None
     if found not in roots:
         raise InputError(
-            f"{path}: the root element is <{found}>, but <{roots[0]}> is needed; export to "
-            "another format, or name "
-            f"a <{roots[0]}> file with --into"
+            f"{path}: the root element is <{found}>, but <{roots[0]}> is needed; export to another "
+            f"format, or name a <{roots[0]}> file with --into"
         )
     return text
 
@@ -501,17 +492,15 @@ def _joints(
         if element.tag == "joint" and name and wanted(element.path):
             if name in found and name in calibration.joints:
                 raise InputError(
-                    f"{where}: two joints are called {name}, so the calibrated joint is "
-                    "ambiguous; rename one of "
-                    "them"
+                    f"{where}: two joints are called {name}, so the calibrated joint is ambiguous; "
+                    "rename one of them"
                 )
             found[name] = element
     for name in calibration.joints:
         if name not in found:
             raise InputError(
                 f"{where}: {unknown_name('joint', name, found)}; the calibration names it (files "
-                "that this one "
-                "includes are not searched)"
+                "that this one includes are not searched)"
             )
     return found
 
@@ -565,8 +554,7 @@ def _masses(target: str, calibration: Calibration, written: bool) -> tuple[str, 
     )
     return (
         f"the {target} keeps its own masses; the masses that were fitted together with this "
-        "friction are in the calibration "
-        f"(model.inertia){kind}",
+        f"friction are in the calibration (model.inertia){kind}",
     )
 
 

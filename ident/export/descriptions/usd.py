@@ -148,8 +148,7 @@ def _joints_of(stage: Path, calibration: Calibration) -> Places:
     except Tf.ErrorException:
         raise InputError(
             f"{stage}: not a USD stage that usd-core can open; give the .usd, .usda or .usdc file "
-            "of the "
-            "arm"
+            "of the arm"
         ) from None
     found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for prim in opened.Traverse():
@@ -165,8 +164,7 @@ def _joints_of(stage: Path, calibration: Calibration) -> Places:
             )
             raise InputError(
                 f"{stage}: the joint {name} of the calibration was found {seen}; needed is one "
-                "revolute or "
-                "prismatic joint of this name (the stage has "
+                "revolute or prismatic joint of this name (the stage has "
                 f"{', '.join(sorted(found)) or 'no joints'})"
             )
         if (there[0][1] == "linear") != slides:

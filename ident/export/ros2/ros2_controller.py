@@ -38,8 +38,7 @@ def to_ros2_controller(calibration: Calibration) -> Export:
     if mechanism.chain is not None:
         raise InputError(
             f"{calibration.arm} is a closed chain, for which the C header computes no loads; "
-            "export to c, and "
-            "compute the loads in your own controller"
+            "export to c, and compute the loads in your own controller"
         )
     prefix, package = identifier(calibration.arm), package_name(calibration.arm)
     joints = [calibration.joints.get(name) for name in mechanism.names]

@@ -402,8 +402,7 @@ class _Fit:
             note = (
                 (
                     "only if the model's own masses are right: a common factor on all masses and "
-                    "all torque constants cannot be "
-                    "detected"
+                    "all torque constants cannot be detected"
                 )
                 if name == MASS
                 else ""
@@ -432,8 +431,7 @@ class _Fit:
         ]
         return (
             f"identified only in combination with {' and '.join(with_)}; measure other joints or "
-            "more postures to separate "
-            "them"
+            "more postures to separate them"
             if with_
             else "no measured joint feels it; measure a joint with an axis in another direction"
         )

@@ -239,8 +239,7 @@ def select(
         speeds = int(speed_classes(data.w).max()) + 1
         raise FitError(
             f"{speeds} different speed(s) are too few for the law(s) "
-            f"{', '.join(law.name for law in named)}; measure "
-            "more speeds"
+            f"{', '.join(law.name for law in named)}; measure more speeds"
         )
     sides.sort(
         key=lambda side: (
@@ -423,9 +422,8 @@ def _doubting_the_load(fit: FitResult, waves: Sequence[tuple[str, float]]) -> Fi
         return fit
     note = (
         f"friction that varies with position, {waves[0][0]}, and does not grow with the load "
-        "predicts equally well; to tell "
-        "them apart, add round trips at the same positions under other loads (other postures, or "
-        "a payload)"
+        "predicts equally well; to tell them apart, add round trips at the same positions under "
+        "other loads (other postures, or a payload)"
     )
     levels = [coulomb for _, coulomb in waves]
     parameters = dict(fit.parameters)

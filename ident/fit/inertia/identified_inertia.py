@@ -118,8 +118,7 @@ class IdentifiedInertia:
         carried = np.any(rows if mechanism.chain is None else np.ones_like(rows), axis=0)
         note = (
             f"the closed loop biases least squares for {', '.join(biased)}; the instruments are "
-            "too weak to test this "
-            "parameter"
+            "too weak to test this parameter"
         )
         parameters = dict(self.parameters)
         for name, column in zip(base.names, base.independent, strict=True):

@@ -80,8 +80,7 @@ def advised(
             parameters["coulomb"].unit,
             "unidentifiable",
             f"no speed below {slow:g} {w}, the slowest is {speed.min():.2g}: the data cannot show "
-            "whether friction rises towards "
-            f"rest; add {word} from {0.2 * slow:.2g} {w} upwards",
+            f"whether friction rises towards rest; add {word} from {0.2 * slow:.2g} {w} upwards",
         )
     return replace(fit, parameters=parameters)
 
@@ -101,8 +100,7 @@ def more(relative: float, trips: int, word: str = "round trips") -> str:
     return (
         (
             f"{known}; about {further} {word} in addition to these {trips} would narrow the "
-            "interval to "
-            f"{100.0 * IDENTIFIED:.0f} %"
+            f"interval to {100.0 * IDENTIFIED:.0f} %"
         )
         if further > 0
         else ""
@@ -144,8 +142,7 @@ def _best(
             return (
                 f"at the fastest speed, {fastest:.2g} {w}, viscous friction is "
                 f"{100.0 * fit.values['viscous'] * fastest / friction:.0f} % of friction: faster "
-                "speeds narrow the interval "
-                "most"
+                "speeds narrow the interval most"
             )
     return ""
 
@@ -160,8 +157,7 @@ def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: floa
     if mechanism.chain is not None:
         return (
             "other postures may vary the load: widen the range of the driven joints "
-            "(joints.NAME.position), or lower "
-            "workspace.singular_margin"
+            "(joints.NAME.position), or lower workspace.singular_margin"
         )
     last, carried, q = (
         mechanism.names[-1],
@@ -175,14 +171,12 @@ def vary_load(mechanism: Mechanism, joint: int, load: str, q: Array, least: floa
         values = joint_loads(_with_mass(mechanism, mass, offset * direction), q).get(load)[:, joint]
         if np.ptp(values) > max(VARIED * values.max(), least):
             return (
-                f"a payload of {mass:g} kg, {offset:.2g} m from the axis of {last}, would vary "
-                "the load by a third in these "
-                "postures"
+                f"a payload of {mass:g} kg, {offset:.2g} m from the axis of {last}, would vary the "
+                "load by a third in these postures"
             )
     return (
-        f"no payload up to {masses[-1]:g} kg within {_OFFSETS[-1]:g} m of the axis of {last} "
-        "would vary the load by a third "
-        "in these postures; tilting the base could"
+        f"no payload up to {masses[-1]:g} kg within {_OFFSETS[-1]:g} m of the axis of {last} would "
+        "vary the load by a third in these postures; tilting the base could"
     )
 
 

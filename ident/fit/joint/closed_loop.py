@@ -196,9 +196,8 @@ def loop_findings(joint: str, test: ClosedLoop, fit: FitResult) -> tuple[Finding
             "closed loop",
             f"{joint}: the control loop feeds position noise or unmodelled torque back into the "
             f"motion, which biases least squares: {said}. The calibration takes the estimates by "
-            "instrumental variables, "
-            f"which follow the commanded motion. Faster and larger motion, a finer "
-            "encoder and a stiffer loop reduce the bias",
+            "instrumental variables, which follow the commanded motion. Faster and larger motion, "
+            "a finer encoder and a stiffer loop reduce the bias",
         ),
     )
 

@@ -285,8 +285,7 @@ def offset_finding(
                 name,
                 "offset",
                 f"{figure}, more than the friction: check the zero of the torque signal and the "
-                "model's "
-                "gravity",
+                "model's gravity",
             ),
         )
     return (
@@ -295,8 +294,7 @@ def offset_finding(
             "offset",
             f"{figure}: Coulomb friction is {2.0 * abs(offset.value):.2g} {offset.unit} greater "
             f"{'forward' if offset.value > 0.0 else 'backward'}, or the zero of the torque signal "
-            "or the model's gravity "
-            "is wrong. export --to c --offset adds the offset to the "
+            "or the model's gravity is wrong. export --to c --offset adds the offset to the "
             f"friction{_beside_scaled(gravity.get('scale'))}",
         ),
     )
@@ -337,7 +335,6 @@ def gear_note(gravity: dict[str, Parameter], fit: FitResult) -> dict[str, Parame
     mean, half = fit.values["coulomb_coefficient"], scale.value - 1.0
     note = (
         f"if torque constant and masses are right, friction per load is {mean + half:.3g} when "
-        f"driving and {mean - half:.3g} "
-        "when back-driven (--directional driving)"
+        f"driving and {mean - half:.3g} when back-driven (--directional driving)"
     )
     return {**gravity, "scale": replace(scale, note=note)}

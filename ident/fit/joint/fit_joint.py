@@ -248,11 +248,10 @@ def identify_joint(
             Finding(
                 name,
                 "correlation",
-                f"{name}: friction drifted slowly: the friction levels of successive round "
-                f"trips have an autocorrelation of {fit.serial:.2f}; the intervals are widened "
-                "for it. Measure "
-                "the speeds in another order, or in several runs (--repeats), to see whether the "
-                "drift stays",
+                f"{name}: friction drifted slowly: the friction levels of successive round trips "
+                f"have an autocorrelation of {fit.serial:.2f}; the intervals are widened for it. "
+                "Measure the speeds in another order, or in several runs (--repeats), to see "
+                "whether the drift stays",
             )
         )
     findings += _undecided(name, fit)
@@ -431,10 +430,9 @@ def _undecided(name: str, fit: FitResult) -> tuple[Finding, ...]:
             name,
             "law",
             f"{name}: low-speed excess, shape undecided: a Stribeck effect is "
-            f"{fit.stribeck_share:.0%} "
-            f"plausible (laws: {', '.join(alike)}). The friction band includes all these laws "
-            "within the tested speeds; "
-            "add round trips at low speeds to decide the shape",
+            f"{fit.stribeck_share:.0%} plausible (laws: {', '.join(alike)}). The friction band "
+            "includes all these laws within the tested speeds; add round trips at low speeds to "
+            "decide the shape",
         ),
     )
 
@@ -454,10 +452,8 @@ def _outlying(
             name,
             "outliers",
             f"{name}: {wrong.sum()} of {len(wrong)} round trips are outliers, at speeds {shown}; "
-            "they "
-            "count less in the fit. Find out what happened in them, or give all round trips the "
-            "same weight with "
-            "--loss squares",
+            "they count less in the fit. Find out what happened in them, or give all round trips "
+            "the same weight with --loss squares",
             float(found["t"].min()),
         ),
     )
@@ -479,8 +475,7 @@ def _shifted(
             "zero",
             f"{name}: torque follows the model's gravity better with positions shifted by "
             f"{shift[0]:+.3f} ± {shift[1]:.3f} rad, so the computed loads are wrong, too. Check "
-            "its zero_offset in the "
-            "arm file and the model's centres of mass",
+            "its zero_offset in the arm file and the model's centres of mass",
         ),
     )
 
@@ -564,9 +559,8 @@ def _components(
         left = column - others @ np.linalg.lstsq(others, column, rcond=None)[0]
         if np.std(left) < _APART:
             return (), (
-                f"the {' and '.join(varied)} loads of its bearing vary together, so their parts "
-                "of friction cannot be "
-                "separated"
+                f"the {' and '.join(varied)} loads of its bearing vary together, so their parts of "
+                "friction cannot be separated"
             )
     return tuple(varied), ""
 

@@ -117,8 +117,7 @@ def fit_motion(
     if rigid == "joint" and motion.others_move:
         raise FitError(
             "other joints move at the same time, and the inertia and gravity of one joint cannot "
-            "describe their "
-            "torque; use the model's rigid-body torque"
+            "describe their torque; use the model's rigid-body torque"
         )
     data = replace(motion_data(motion, rigid, doubt), constant=constant)
     check_groups(data)
@@ -157,8 +156,7 @@ def fit_motion(
     if not _both_ways(motion):
         raise FitError(
             "the joint hardly moves at the same speeds in both directions, so the directions "
-            "cannot be compared; "
-            "leave --directional out"
+            "cannot be compared; leave --directional out"
         )
     selected = chosen(ways if directional == "auto" else {directional: ways[directional]})
     if (found := _possible(selected)) is not None:
@@ -279,8 +277,7 @@ def motion_points(motion: Motion, friction: Array) -> tuple[pd.DataFrame, np.nda
     if not rows.any():
         raise FitError(
             f"{motion.joint} reverses too soon: it always reverses within the length of the "
-            "filter; record longer "
-            "strokes"
+            "filter; record longer strokes"
         )
     sign = np.sign(direction)
     # the filter overshoots
@@ -341,10 +338,8 @@ def check_sign(data: FitPoints) -> None:
     if np.mean(friction * columns[:, 0]) <= 0.0:
         raise TorqueReversed(
             "the torque without inertia and gravity opposes the motion; the sign of the torque "
-            "signal is "
-            "wrong (in an import, give it a negative factor, or set direction = -1 if the "
-            "position is reversed "
-            "too)"
+            "signal is wrong (in an import, give it a negative factor, or set direction = -1 if "
+            "the position is reversed too)"
         )
 
 

@@ -136,9 +136,8 @@ def place_finding(
         Finding(
             name,
             "position",
-            f"{name}: friction {how}, from {max(0.0, -low):.2g} N·m below to "
-            f"{max(0.0, high):.2g} N·m above its mean (median {friction:.3g} N·m). The fit "
-            "removes this variation: "
+            f"{name}: friction {how}, from {max(0.0, -low):.2g} N·m below to {max(0.0, high):.2g} "
+            f"N·m above its mean (median {friction:.3g} N·m). The fit removes this variation: "
             "parameters, band and exports describe the mean over the measured positions",
         ),
     )

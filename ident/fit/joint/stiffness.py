@@ -67,8 +67,7 @@ def joint_stiffness(
         return _untold(
             unit,
             f"the log's sampling rate of {rate:.4g} Hz is too low for an oscillation at "
-            f"{hertz:.3g} Hz: log at "
-            f"{_OF_RATE * hertz:.0f} Hz or more",
+            f"{hertz:.3g} Hz: log at {_OF_RATE * hertz:.0f} Hz or more",
         )
     log = filtered(runs, mechanisms, min(_BAND * hertz, _HIGHEST * rate))
     motion = reduce_motion(log, name)
@@ -80,8 +79,7 @@ def joint_stiffness(
         return _untold(
             unit,
             f"torque noise makes up {noise:.0%} of the torque's second derivative at the "
-            "oscillation; log a "
-            "torque signal with less noise",
+            "oscillation; log a torque signal with less noise",
         )
     value, error, dof = _compliance(columns, target, motion.between_reversals[motion.points])
     value, error = value / (1.0 - noise), np.hypot(error, noise * value)

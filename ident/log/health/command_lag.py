@@ -40,9 +40,8 @@ def late_motions(run: Run) -> list[Finding]:
                     "latency",
                     f"{name} moves {1e3 * middle:.0f} ms after its command ({1e3 * low:.0f} to "
                     f"{1e3 * high:.0f} ms, longest at t = {lags[k, 0]:.2f} s). Friction at "
-                    "constant speed is not "
-                    "affected, but stops and friction compensation are late. Use a faster bus or "
-                    "velocity loop",
+                    "constant speed is not affected, but stops and friction compensation are "
+                    "late. Use a faster bus or velocity loop",
                     float(lags[k, 0]),
                 )
             )

@@ -107,10 +107,9 @@ def late_torques(period: float, starts: Starts) -> list[Finding]:
                     name,
                     "late torque",
                     f"torque of {name} lags the motion by {1e3 * lag:.0f} ms, in {len(lags)} "
-                    "starts from rest. "
-                    "Along a stroke, the torque belongs to an earlier position: the slope of "
-                    "gravity looks like viscous friction. "
-                    "Log torque and position of the same instant, or filter the torque less",
+                    "starts from rest. Along a stroke, the torque belongs to an earlier position: "
+                    "the slope of gravity looks like viscous friction. Log torque and position of "
+                    "the same instant, or filter the torque less",
                 )
             )
     return findings

@@ -98,8 +98,7 @@ def _claimed(run: Run, rate: float) -> list[Finding]:
             None,
             "true rate",
             f"the driver claims {claimed:.4g} Hz, but the log has {rate:.4g} Hz. Speeds are "
-            "computed "
-            f"from the log's times, but ramps were planned for {claimed:.4g} Hz. Correct "
+            f"computed from the log's times, but ramps were planned for {claimed:.4g} Hz. Correct "
             "driver.rate in the arm file",
         )
     ]
@@ -121,9 +120,8 @@ def _jitter(t: Array) -> list[Finding]:
             "jitter",
             f"{100 * share:.0f} % of the time steps differ by more than {100 * JITTER:.0f} % from "
             f"{1e3 * period:.3g} ms (99th percentile {100 * worst:.0f} %, largest at t = {at:.2f} "
-            "s). Speeds are "
-            "computed from these times: log the time at which the drive measured, not the time of "
-            "its reply",
+            "s). Speeds are computed from these times: log the time at which the drive measured, "
+            "not the time of its reply",
             at,
         )
     ]
@@ -152,8 +150,7 @@ def _bus(run: Run) -> list[Finding]:
             "bus",
             f"{count} of {cycles} replies of {name} were late or missing "
             f"({100.0 * count / cycles:.2g} %); these samples repeat the previous sample. Check "
-            "wiring, termination, "
-            "bit rate and other devices on the bus",
+            "wiring, termination, bit rate and other devices on the bus",
         )
         for name, count in zip(run.names, missed, strict=False)
         if count > _LOST * cycles > 0.0
@@ -164,8 +161,7 @@ def _bus(run: Run) -> list[Finding]:
                 None,
                 "bus",
                 f"{late} of {cycles} cycles began more than a period late, because the computer "
-                "was "
-                "busy. Close other programs, or use a real-time kernel",
+                "was busy. Close other programs, or use a real-time kernel",
             )
         )
     if corrupt > _LOST * cycles > 0.0:
@@ -209,9 +205,8 @@ def _warming(run: Run) -> list[Finding]:
                 Finding(
                     name,
                     "temperature",
-                    f"{name} was between {low:.0f} and {high:.0f} °C, warmest at t = "
-                    f"{at:.2f} s. Friction is a mean over this range: warm up and run again, or "
-                    "use the result "
+                    f"{name} was between {low:.0f} and {high:.0f} °C, warmest at t = {at:.2f} s. "
+                    "Friction is a mean over this range: warm up and run again, or use the result "
                     "in this range only",
                     at,
                 )

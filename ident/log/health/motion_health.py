@@ -101,12 +101,10 @@ def _stood_still(run: Run, prismatic: np.ndarray) -> list[Finding]:
             Finding(
                 name,
                 "never moved",
-                f"{name} did not follow its plan in {stood[:, joint].sum()} segment(s), "
-                f"first at t = {at:.2f} s: it moved {abs(went[k, joint]):.2g} of "
-                f"{abs(way[k, joint]):.3g} "
+                f"{name} did not follow its plan in {stood[:, joint].sum()} segment(s), first at t "
+                f"= {at:.2f} s: it moved {abs(went[k, joint]):.2g} of {abs(way[k, joint]):.3g} "
                 f"{'m' if prismatic[joint] else 'rad'}. Torque at rest is not friction and is not "
-                "used. Check "
-                "brake, torque limit and obstacles",
+                "used. Check brake, torque limit and obstacles",
                 at,
             )
         )
@@ -145,10 +143,9 @@ def _stale(run: Run, joint: int, step: float) -> list[Finding]:
             name,
             "repeated samples",
             f"position and torque of {name} repeat in {100 * share:.1f} % of the samples in "
-            "motion, for up to "
-            f"{1e3 * lasted:.0f} ms at t = {at:.2f} s. These samples are old: there are fewer "
-            "measurements than rows, "
-            "and the delay varies. Log no faster than the drive reports",
+            f"motion, for up to {1e3 * lasted:.0f} ms at t = {at:.2f} s. These samples are old: "
+            "there are fewer measurements than rows, and the delay varies. Log no faster than the "
+            "drive reports",
             at,
         )
     ]

@@ -36,9 +36,8 @@ def check_scale(points: pd.DataFrame) -> list[Finding]:
                 name,
                 "direction",
                 f"torque of {name} is {scale:.2g} times the model's gravity torque: positions and "
-                "torques have the opposite sign of the model, so loads belong to another "
-                "posture. Check direction and "
-                f"zero_offset of joints.{name}, and gravity of the arm",
+                "torques have the opposite sign of the model, so loads belong to another posture. "
+                f"Check direction and zero_offset of joints.{name}, and gravity of the arm",
             )
         ]
     if 1.0 / UNIT < scale < UNIT:
@@ -49,10 +48,8 @@ def check_scale(points: pd.DataFrame) -> list[Finding]:
             "torque unit",
             f"torque of {name} is {scale:.2g} times the model's gravity torque: the torque may be "
             "in amperes, in per cent or at the motor's side of the gear, or the model may lack a "
-            "tool. Unless a tool is "
-            f"the cause, friction of {name} is wrong by the same factor. State torque constant "
-            "and gear ratio, or the "
-            "tool",
+            f"tool. Unless a tool is the cause, friction of {name} is wrong by the same factor. "
+            "State torque constant and gear ratio, or the tool",
         )
     ]
 
@@ -82,9 +79,8 @@ def check_reading(runs: Sequence[Run], points: pd.DataFrame) -> list[Finding]:
             "reading",
             f"torque of {name} is read at one instant of each position step, and falls between the "
             f"steps: viscous friction may be wrong by {error:.2g} N·m·s/rad, friction at "
-            f"{speed.max():.2g} rad/s by "
-            f"{100.0 * share:.0f} %. No interval includes this error. Use a higher driver.rate or "
-            "a smaller kp",
+            f"{speed.max():.2g} rad/s by {100.0 * share:.0f} %. No interval includes this error. "
+            "Use a higher driver.rate or a smaller kp",
         )
     ]
 
@@ -99,9 +95,8 @@ def opposing(points: pd.DataFrame) -> str:
         if np.median(odd) > 0.0
         else (
             f"torque opposes motion in {np.mean(odd < 0.0):.0%} of the points; the sign of the "
-            "torque signal is wrong (in an import, "
-            "give the torque a negative factor, or set direction = -1 if the position is "
-            "reversed, too)"
+            "torque signal is wrong (in an import, give the torque a negative factor, or set "
+            "direction = -1 if the position is reversed, too)"
         )
     )
 

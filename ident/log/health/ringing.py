@@ -51,10 +51,9 @@ def ringing(run: Run, joint: int, unit: str) -> list[Finding]:
             name,
             "ringing",
             f"{name} oscillates at {f[k]:.3g} Hz during its whole motion, by {swing:.2g} {unit} "
-            "rms: "
-            "unless this motion was commanded, the velocity loop is too stiff or the gear rings. "
-            "Friction at slow speeds "
-            "is a mean over the speeds of the oscillation. Use a softer velocity loop",
+            "rms: unless this motion was commanded, the velocity loop is too stiff or the gear "
+            "rings. Friction at slow speeds is a mean over the speeds of the oscillation. Use a "
+            "softer velocity loop",
         )
     ]
 

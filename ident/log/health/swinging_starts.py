@@ -52,9 +52,8 @@ def swinging_starts(name: str, hertz: Sequence[float], starts: int) -> list[Find
         Finding(
             name,
             "ringing",
-            f"the torque of {name} oscillates at about {often} "
-            "starts, and the oscillation decays: the joint, or a link behind it, is elastic. "
-            "Round trips use the samples "
-            "after the oscillation; lower accelerations reduce it",
+            f"the torque of {name} oscillates at about {often} starts, and the oscillation decays: "
+            "the joint, or a link behind it, is elastic. Round trips use the samples after the "
+            "oscillation; lower accelerations reduce it",
         )
     ]

@@ -29,12 +29,10 @@ def at_stated_limit(run: Run) -> list[Finding]:
                 Finding(
                     name,
                     "saturation",
-                    f"torque of {name} is at its limit of {limits[joint]:.4g} in "
-                    f"{100 * share:.1f} % of the samples, first at t = {first:.2f} s; the drive "
-                    "could not hold "
-                    "its speed, and such torque does not show friction. Reduce speed and "
-                    "acceleration, or choose "
-                    "a posture with less load",
+                    f"torque of {name} is at its limit of {limits[joint]:.4g} in {100 * share:.1f} "
+                    f"% of the samples, first at t = {first:.2f} s; the drive could not hold its "
+                    "speed, and such torque does not show friction. Reduce speed and "
+                    "acceleration, or choose a posture with less load",
                     first,
                 )
             )
@@ -67,12 +65,10 @@ def at_unstated_limit(run: Run) -> list[Finding]:
                     Finding(
                         name,
                         "saturation",
-                        f"torque of {name} is never {word} {side * top:.4g} and equals it "
-                        f"in {100.0 * at_top.mean():.1f} % of the samples, first at t = "
-                        f"{first:.2f} s: a limit "
-                        "of the drive or of the log, not friction. Raise this limit, or reduce "
-                        "speed and "
-                        "acceleration",
+                        f"torque of {name} is never {word} {side * top:.4g} and equals it in "
+                        f"{100.0 * at_top.mean():.1f} % of the samples, first at t = {first:.2f} "
+                        "s: a limit of the drive or of the log, not friction. Raise this limit, "
+                        "or reduce speed and acceleration",
                         first,
                     )
                 )

@@ -68,11 +68,9 @@ def uneven_speeds(
                 "speed not constant",
                 f"speed of {name} was not constant in {len(rippled)} stroke(s) at "
                 f"{min(speeds):.2g} to {max(speeds):.2g} {unit}: ripple up to {100 * worst:.0f} % "
-                "rms, at "
-                f"{speed:.2g} {unit} and t = {at:.2f} s. Friction of these strokes is a mean over "
-                "a range of "
-                "speeds and includes inertia. Use longer strokes, other speeds or a stiffer "
-                "velocity loop",
+                f"rms, at {speed:.2g} {unit} and t = {at:.2f} s. Friction of these strokes is a "
+                "mean over a range of speeds and includes inertia. Use longer strokes, other "
+                "speeds or a stiffer velocity loop",
                 at,
             )
         )

@@ -247,17 +247,15 @@ def filtered(
     ]
     if not parts:
         raise FitError(
-            f"no section without gaps is longer than {2.0 * SETTLING / bandwidth:.2g} s, which "
-            "the filter needs "
-            "to settle; record without gaps"
+            f"no section without gaps is longer than {2.0 * SETTLING / bandwidth:.2g} s, which the "
+            "filter needs to settle; record without gaps"
         )
     steps = np.array([found[0][1] - found[0][0] for *_, found in parts])
     dt = float(np.median(steps))
     if np.any(np.abs(steps / dt - 1.0) > _SAME_RATE):
         raise InputError(
             f"the runs have rates of {1.0 / steps.max():.4g} to {1.0 / steps.min():.4g} Hz; fit "
-            "only runs of one "
-            "rate together"
+            "only runs of one rate together"
         )
     return Log(
         tuple(Stretch.of(run, mechanism, bandwidth, *found) for run, mechanism, found in parts),

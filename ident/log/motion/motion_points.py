@@ -162,8 +162,7 @@ def reduce_motion(log: Log, joint: str) -> Motion:
     if not where:
         raise FitError(
             f"{joint} moves only within {SETTLING / bandwidth:.2g} s of the log's ends, where the "
-            "filter settles; "
-            "record a longer motion"
+            "filter settles; record a longer motion"
         )
 
     cuts = [(parts[k], rows) for k, rows in where]
@@ -222,9 +221,8 @@ def reduce_motion(log: Log, joint: str) -> Motion:
             np.searchsorted(begins, points, "right") - 1
         ],
         f"{joint} moves for {moves:.0f} of {sum(np.ptp(part.t) for part in parts):.0f} s; samples "
-        "slower "
-        f"than {least:.2g} {'m' if prismatic else 'rad'}/s are left out: the joint may rest or "
-        "reverse"
+        f"slower than {least:.2g} {'m' if prismatic else 'rad'}/s are left out: the joint may rest "
+        "or reverse"
         + (
             f"; positions are so coarse or noisy that motion above {bandwidth:.2g} Hz is filtered "
             "out"
@@ -292,9 +290,8 @@ def _least_speed(joint: str, dq: Array, cutoff: float, unit: str) -> float:
     if fastest <= 4.0 * _NOISE * noise or fastest == 0.0:
         raise FitError(
             f"{joint} does not move, or is too slow: its speed is at most {fastest:.2g} {unit}, "
-            "but velocity noise "
-            f"or oscillations above the filter's bandwidth reach {noise:.2g} {unit}. Record a "
-            "faster motion"
+            f"but velocity noise or oscillations above the filter's bandwidth reach {noise:.2g} "
+            f"{unit}. Record a faster motion"
         )
     return max(_REST * fastest, _NOISE * noise)
 

@@ -349,9 +349,8 @@ def _refuse_singular(m: Mechanism, condition: Array, known: Array, joints: Seque
     )
     raise PostureError(
         f"{m.name}: the posture at {where} is singular: condition number {condition[row]:.1e} of "
-        "the Jacobian of "
-        f"the other joints, at most {SINGULAR:.0e} is allowed; a singular posture does not "
-        "determine the forces",
+        f"the Jacobian of the other joints, at most {SINGULAR:.0e} is allowed; a singular posture "
+        "does not determine the forces",
         float(condition[row]),
     )
 
@@ -367,14 +366,12 @@ def _known(
     ):
         raise InputError(
             f"{name} has shape {array.shape}, {m.name} needs ({samples or 'N'}, {len(known)}) for "
-            "the joints "
-            f"{', '.join(m.names[joint] for joint in known)}"
+            f"the joints {', '.join(m.names[joint] for joint in known)}"
         )
     if not np.isfinite(array).all():
         row, column = np.argwhere(~np.isfinite(array))[0]
         raise InputError(
             f"{name} of joint {m.names[known[column]]} is not finite in row {row}: "
-            f"{array[row, column]}; finite "
-            "numbers are needed"
+            f"{array[row, column]}; finite numbers are needed"
         )
     return array

@@ -122,8 +122,7 @@ class LocalCoordinates:
             raise PostureError(
                 f"{self.mechanism.name}: the motion reaches a singular posture: condition number "
                 f"{self.S[0] / self.S[-1]:.1e} of the closures' Jacobian, at most {_SINGULAR:.0e} "
-                "is allowed; "
-                "a singular posture does not determine the forces",
+                "is allowed; a singular posture does not determine the forces",
                 float(self.S[0] / self.S[-1]),
             )
 

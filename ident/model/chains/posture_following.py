@@ -94,8 +94,7 @@ class Branch:
             loose = next((m.names[j] for j in self.solved if j in m.springs), "")
             cause = (
                 f"elastic joints (for example {loose}) are free; use equilibrium for their rest "
-                "posture, simulate for "
-                "their motion"
+                "posture, simulate for their motion"
                 if told
                 else "a closure is missing, one of these joints has a drive, or the posture is "
                 "singular"
@@ -109,10 +108,8 @@ class Branch:
         if rank_all > rank:
             raise InputError(
                 f"{m.name}: the known joints {self._names(self.known)} cannot move independently: "
-                "the closures "
-                f"leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} joints are "
-                "given; as many joints "
-                "as degrees of freedom must have drives"
+                f"the closures leave {m.n - rank_all} degree(s) of freedom, {len(self.known)} "
+                "joints are given; as many joints as degrees of freedom must have drives"
             )
         if not self.close(home).all():
             raise PostureError(
@@ -262,11 +259,9 @@ class Branch:
         more = " at least" if back >= turn else ""
         asked = ", ".join(f"{name} = {wanted[k]:.4f}" for k, name in names.items())
         return PostureError(
-            f"{m.name}: {asked} is not reached: on the straight path from q = 0 the chain comes "
-            "to a singular "
-            "posture (condition number infinite): beyond it the loops do not close, or they close "
-            "in several "
-            f"ways; on this path the reachable range is{more} {said}",
+            f"{m.name}: {asked} is not reached: on the straight path from q = 0 the chain comes to "
+            "a singular posture (condition number infinite): beyond it the loops do not close, or "
+            f"they close in several ways; on this path the reachable range is{more} {said}",
             np.inf,
             far,
         )

@@ -102,9 +102,8 @@ def equilibrium(mechanism: Mechanism, q: ArrayLike) -> Array:
         raise InputError(
             f"{mechanism.name}: at rest joint {worst} "
             f"{'would tip over' if values[0] < -_SOFT else 'has nothing that holds it'}: its "
-            "springs are too soft "
-            "for the load; start from a posture in which the joint's load hangs down, or use "
-            "stiffer springs"
+            "springs are too soft for the load; start from a posture in which the joint's load "
+            "hangs down, or use stiffer springs"
         )
     return posture
 

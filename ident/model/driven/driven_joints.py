@@ -73,11 +73,9 @@ def driven_joints(whole: Mechanism) -> Mechanism:
     if swinging := swinging_joints(whole):
         raise InputError(
             f"{whole.name}: elastic joints (for example {whole.names[swinging[0]]}) move by "
-            "themselves, so the "
-            "drive positions do not determine the posture, as they must for an arm; leave out the "
-            "springs of the "
-            "model, or give the model's file to stribeck loads and simulate, which accept elastic "
-            "joints"
+            "themselves, so the drive positions do not determine the posture, as they must for an "
+            "arm; leave out the springs of the model, or give the model's file to stribeck loads "
+            "and simulate, which accept elastic joints"
         )
     _ = branch_of(whole, drives).home
     return Mechanism(

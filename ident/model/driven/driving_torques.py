@@ -161,10 +161,8 @@ def balanced_torque(balance: ForceBalance, external: ArrayLike | None = None) ->
             break
     raise InputError(
         f"{mechanism.name}: friction and joint loads find no balance in row "
-        f"{int(np.argmax(change))}: the mechanism "
-        "locks itself at this posture; lower the friction coefficient or friction_arm, or move "
-        "away from the "
-        "singular posture"
+        f"{int(np.argmax(change))}: the mechanism locks itself at this posture; lower the friction "
+        "coefficient or friction_arm, or move away from the singular posture"
     )
 
 
@@ -225,8 +223,7 @@ def _overflow(m: Mechanism, wanted: list[Array]) -> InputError:
     unit = m.position_unit(joint) + ("", "/s", "/s²")[which]
     return InputError(
         f"{m.name}: {name} of joint {m.names[joint]} = {wanted[which][k]:g} {unit} is too large: "
-        "the "
-        "computation overflows; give a smaller value"
+        "the computation overflows; give a smaller value"
     )
 
 
@@ -241,10 +238,8 @@ def _drive(mechanism: Mechanism, q: Array, dq: Array, ddq: Array) -> tuple[Array
     if np.any(dq) or np.any(ddq):
         raise InputError(
             f"{mechanism.name} has passive joints (for example {mechanism.names[swinging[0]]}) "
-            "that swing when "
-            "the mechanism moves, and a single state does not determine this swing; ask for the "
-            "loads at rest (dq "
-            "and ddq zero) or along a motion (--motion)"
+            "that swing when the mechanism moves, and a single state does not determine this "
+            "swing; ask for the loads at rest (dq and ddq zero) or along a motion (--motion)"
         )
     still, _ = set_off(mechanism, q, dq)
     posture, nothing = still[None], np.zeros((1, mechanism.n))
@@ -263,9 +258,7 @@ def refuse_undetermined(m: Mechanism, friction: Array, rubbing: Array) -> None:
     if joints or np.isnan(rubbing).any():
         raise InputError(
             f"{m.name}: friction of {', '.join(joints) or 'its cut joints'} depends on loads that "
-            "rigid-body "
-            "mechanics does not determine: the chain is overconstrained, and loads act across its "
-            "plane; give a "
-            "link a universal and a spherical joint instead of pins, or leave out the friction of "
-            "these joints"
+            "rigid-body mechanics does not determine: the chain is overconstrained, and loads act "
+            "across its plane; give a link a universal and a spherical joint instead of pins, or "
+            "leave out the friction of these joints"
         )

@@ -219,8 +219,7 @@ def prescribed_motion(
     if first.shape != (3, 1, len(led.joints)) or not np.isfinite(first).all():
         raise InputError(
             f"drives(t) at one time has shape {first.shape}, finite numbers of shape (3, 1, "
-            f"{len(led.joints)}) are "
-            "needed: positions, velocities, accelerations of "
+            f"{len(led.joints)}) are needed: positions, velocities, accelerations of "
             f"{', '.join(mechanism.names[j] for j in led.joints)}"
         )
     position, velocity = first[:2, 0]
@@ -273,10 +272,8 @@ def _closed(m: Mechanism, q: ArrayLike, dq: ArrayLike) -> tuple[Array, Array]:
         if off.max() > 1e-6 * max(1.0, float(np.abs(given).max())):
             raise InputError(
                 f"{m.name}: {name} does not close the loops: joint {m.names[int(np.argmax(off))]} "
-                "differs by "
-                f"{off.max():.2g} from a state that closes them; give only the driven joints, or "
-                "a state from "
-                "close_loops"
+                f"differs by {off.max():.2g} from a state that closes them; give only the driven "
+                "joints, or a state from close_loops"
             )
     return posture[0], closing
 
@@ -494,10 +491,8 @@ class _Simulation:
         if self.hurried > _EVENTS:
             raise InputError(
                 f"{m.name}: joints stop and start more than {_EVENTS} times within "
-                f"{_EVENTS * _RIGHT_AFTER:g} s "
-                f"at t = {t:g} s; a torque that jumps with position or velocity can cause this; "
-                "make the torque "
-                "continuous"
+                f"{_EVENTS * _RIGHT_AFTER:g} s at t = {t:g} s; a torque that jumps with position "
+                "or velocity can cause this; make the torque continuous"
             )
         return SmoothMotion(self.equations, t, q, dq, way, self.tolerance)
 

@@ -355,12 +355,10 @@ class MotionEquations:
         """
         return InputError(
             f"{self.m.name}: the joints "
-            f"{', '.join(self.m.names[j] for j in np.flatnonzero(place.still))} stick "
-            "at the same time, and rigid-body mechanics does not determine how they share the "
-            "load: "
+            f"{', '.join(self.m.names[j] for j in np.flatnonzero(place.still))} stick at the same "
+            "time, and rigid-body mechanics does not determine how they share the load: "
             f"{place.shared} of them could let go without any motion; leave out the friction of "
-            "some of these "
-            "joints"
+            "some of these joints"
         )
 
     def no_balance(self, t: float) -> InputError:
@@ -368,12 +366,10 @@ class MotionEquations:
         if not self.m.friction and not self.balls:
             return InputError(
                 f"{self.m.name}: the mass matrix is singular; a link that can move by itself has "
-                "neither mass nor "
-                "inertia about its joint"
+                "neither mass nor inertia about its joint"
             )
         return InputError(
-            f"{self.m.name}: friction and joint loads find no balance at t = {t:g} s: the "
-            "friction coefficients "
-            "are too large for a sliding joint "
+            f"{self.m.name}: friction and joint loads find no balance at t = {t:g} s: the friction "
+            "coefficients are too large for a sliding joint "
             f"({', '.join(self.m.names[j] for j in self.rubbing.loaded)})"
         )

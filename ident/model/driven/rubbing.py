@@ -47,8 +47,7 @@ class Rubbing:
             if stated.load == "normal" and m.bearings[j] is None:
                 raise InputError(
                     f"{m.name}: friction of joint {m.names[j]} depends on its normal load, which "
-                    "needs its bearing; "
-                    "state the bearing in the mechanism's file"
+                    "needs its bearing; state the bearing in the mechanism's file"
                 )
         self.m = m
         self.loaded = tuple(j for j, stated in m.friction.items() if stated.load != "none")

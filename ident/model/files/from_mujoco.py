@@ -129,9 +129,8 @@ def natural_coordinates(
     for j in own:
         if parent[j] in leaders:
             raise ModelError(
-                f"{name}: joint {names[j]} has a drive and sits on joint {names[parent[j]]}, "
-                "which follows another "
-                "joint; such linkages are not supported"
+                f"{name}: joint {names[j]} has a drive and sits on joint {names[parent[j]]}, which "
+                "follows another joint; such linkages are not supported"
             )
     _warn_of_forces(name, model, own, owner, closed=bool(closures))
     springs = {} if closures else _springs(model, own)
@@ -222,8 +221,7 @@ def _without_rounding(
     if (turned := float(np.linalg.norm(found - stated, axis=1).max())) > _SAID:
         _log.warning(
             "%s: axes that are parallel or perpendicular within %g rad are made exactly so; the "
-            "largest correction is "
-            "%.2g rad",
+            "largest correction is %.2g rad",
             name,
             ROUNDED,
             turned,
@@ -350,14 +348,12 @@ def _warn_of_forces(
         (
             springs * (not closed),
             "joints %s have springs: driving torques, simulation and postures at rest include "
-            "them; "
-            "loads, identification and feed-forward leave them out",
+            "them; loads, identification and feed-forward leave them out",
         ),
         (
             odd * (not closed),
             "the springs of joints %s are left out: a spring must be linear, rest at zero and "
-            "belong to a "
-            "joint that follows no other joint",
+            "belong to a joint that follows no other joint",
         ),
         (
             [joint[j] for j in lifted],

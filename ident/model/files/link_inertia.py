@@ -101,8 +101,7 @@ def write_inertia_of_geoms(spec: "mujoco.MjSpec", name: str) -> None:
     if lacking:
         _log.warning(
             "%s: mass and inertia of %s are too small: meshes that cannot be read (%s) do not "
-            "count; state an "
-            "<inertial>, or put the mesh files where the model looks for them",
+            "count; state an <inertial>, or put the mesh files where the model looks for them",
             name,
             ", ".join(map(body_name, lacking)),
             ", ".join(sorted(lost)),

@@ -77,8 +77,7 @@ class _JointTable(BaseModel):
         if self.position is not None and not self.position[0] < self.position[1]:
             raise ValueError(
                 f"joints.{self.name}.position = {list(self.position)}: the lower limit must come "
-                "first and be below "
-                "the upper limit"
+                "first and be below the upper limit"
             )
         if (
             self.passive is False
@@ -87,8 +86,7 @@ class _JointTable(BaseModel):
         ):
             raise ValueError(
                 f"joints.{self.name}.passive = false: a joint with "
-                f"{'a spring' if self.spring else 'several axes'} "
-                "is always passive"
+                f"{'a spring' if self.spring else 'several axes'} is always passive"
             )
         if self.inertia is not None:
             # a principal moment of a body is at most the sum of the other two; a rotor without mass
@@ -250,8 +248,7 @@ def _axes(joints: Sequence[_JointTable], path: Path) -> tuple[list[_Axis], dict[
         if joint.name in links:
             raise InputError(
                 f"{path}: the name {joint.name!r} is taken already; every joint needs a name of "
-                "its own, other than "
-                "'ground'"
+                "its own, other than 'ground'"
             )
         if joint.parent not in links:
             raise InputError(
@@ -278,9 +275,8 @@ def _axes(joints: Sequence[_JointTable], path: Path) -> tuple[list[_Axis], dict[
     for k, name in enumerate(names):
         if name in names[:k]:
             raise InputError(
-                f"{path}: two axes are named {name!r}: one of joint {axes[k].table.name!r} and "
-                "one of joint "
-                f"{axes[names.index(name)].table.name!r}; rename one of these joints"
+                f"{path}: two axes are named {name!r}: one of joint {axes[k].table.name!r} and one "
+                f"of joint {axes[names.index(name)].table.name!r}; rename one of these joints"
             )
     return axes, links
 
@@ -299,9 +295,8 @@ def _closure(
         raise InputError(f"{path}: loops[{number}]{fault}")
     if loop.friction_arm and loop.type != "spherical":
         raise InputError(
-            f"{path}: loops[{number}].friction_arm: only spherical closures have this key; found "
-            f"a {loop.type} "
-            "closure"
+            f"{path}: loops[{number}].friction_arm: only spherical closures have this key; found a "
+            f"{loop.type} closure"
         )
     axis = loop.axis
     if axis is None and loop.type == "pin":

@@ -45,8 +45,7 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
         if law[2:5].any() or joint in direct:
             raise ModelError(
                 f"{name}: joint {model.joint(joint).name} must follow one joint at one constant "
-                "ratio; found a "
-                "second equality or a polynomial"
+                "ratio; found a second equality or a polynomial"
             )
         ratio, there = (0.0, 0.0) if leader < 0 else (float(law[1]), float(model.qpos0[leader]))
         direct[joint] = leader, ratio, float(model.qpos0[joint] + law[0] - ratio * there)
@@ -59,8 +58,7 @@ def leaders_of(model: "mujoco.MjModel", name: str) -> dict[int, tuple[int, float
         if leader in direct:
             raise ModelError(
                 f"{name}: joint {model.joint(joint).name} follows itself, directly or through "
-                "other joints; let it "
-                "follow another joint"
+                "other joints; let it follow another joint"
             )
         found[joint] = leader, ratio, shift
     if len(found) == model.njnt:
@@ -93,8 +91,7 @@ def hold_followers(spec: "mujoco.MjSpec") -> None:
             joint = next(joint for joint in range(first, first + count) if joint not in moving)
             raise ModelError(
                 f"{spec.modelname}: joint {model.joint(joint).name} shares its body with another "
-                "joint and "
-                "cannot be fixed; give the joint a body of its own"
+                "joint and cannot be fixed; give the joint a body of its own"
             )
         mujoco.mju_negQuat(inverse, data.xquat[parent])
         mujoco.mju_rotVecQuat(place, data.xpos[child] - data.xpos[parent], inverse)

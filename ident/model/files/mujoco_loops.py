@@ -162,8 +162,7 @@ def _refuse_ball(called: str, has_actuator: bool, is_followed: bool) -> None:
     if is_followed:
         raise ModelError(
             f"{called} comes before another joint of the same body; write the ball as three "
-            "hinges, or give the "
-            "other joint a body of its own"
+            "hinges, or give the other joint a body of its own"
         )
 
 
@@ -259,8 +258,7 @@ def driven(model: "mujoco.MjModel", name: str, stated: StatedChain) -> list[int]
         raise ModelError(
             f"{name}: the model has closed loops, but nothing says which of its joints have drives "
             f"({', '.join(names)}): give each driven joint an <actuator> in the MJCF, or a table "
-            "[joints.NAME] in "
-            "the arm file; stribeck init --joints NAME,NAME writes these tables"
+            "[joints.NAME] in the arm file; stribeck init --joints NAME,NAME writes these tables"
         )
     return sorted(found)
 

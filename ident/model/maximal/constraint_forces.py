@@ -97,8 +97,7 @@ class ConstraintRank:
             return f"rank {self.rank} of {self.rows}"
         return (
             f"rank {self.rank} of {self.rows}: constraints of joints {', '.join(self.joints)} are "
-            "dependent, "
-            "their multipliers are not unique"
+            "dependent, their multipliers are not unique"
         )
 
 
