@@ -188,9 +188,8 @@ def _unit(
         return None
     (turn, unit), (seconds, per) = above[over], below[under]
     power = (word >> 24 ^ 0x80) - 0x80  # signed
-    return (
-        turn or increments
-    ) * seconds / 10.0**power, f"10^{power} {unit} per {per}" if power else f"{unit} per {per}"
+    words = f"10^{power} {unit} per {per}" if power else f"{unit} per {per}"
+    return (turn or increments) * seconds / 10.0**power, words
 
 
 def pack_setpoint(velocity: int, torque: int | None = None, mode: int = 0) -> bytes:

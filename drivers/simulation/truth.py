@@ -321,9 +321,8 @@ class Truth:
         for motor, truth in self.motors.items():
             w = rate[..., motor]
             fading = np.exp(-(np.abs(w / truth.stribeck_velocity) ** truth.stribeck_exponent))
-            torque[..., motor] = (
-                truth.coulomb + (truth.static - truth.coulomb) * fading
-            ) * np.sign(w) + truth.viscous * w
+            dry = truth.coulomb + (truth.static - truth.coulomb) * fading
+            torque[..., motor] = dry * np.sign(w) + truth.viscous * w
         return np.asarray(torque @ self.ratios)
 
 
@@ -331,10 +330,9 @@ def gear_loss(efficiency: Array | float, dq: Array | float, transmitted: Array |
     """Return the part of the transmitted torque that is lost in a gear [N·m]; it is
     larger when the drive drives.
     """
-    return np.asarray(
-        np.abs(transmitted)
-        * np.where(dq * transmitted > 0.0, 1.0 / efficiency - 1.0, 1.0 - efficiency)
-    )
+    driving = dq * transmitted > 0.0
+    share = np.where(driving, 1.0 / efficiency - 1.0, 1.0 - efficiency)
+    return np.asarray(np.abs(transmitted) * share)
 
 
 def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:

@@ -175,13 +175,8 @@ def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float, path: Pa
     if physics.loops:
         kp = 2.0 * np.pi * truth.column("bandwidth") * M.diagonal(axis1=1, axis2=2).max(axis=0)
     level, slope = _friction(truth, np.abs(load).max(axis=0), np.abs(transmitted).max(axis=0))
-    integral = (
-        2.0
-        * np.pi
-        * truth.column("bandwidth")
-        / 4.0
-        * np.nan_to_num(limits.following_error, nan=0.05)
-    )
+    error = np.nan_to_num(limits.following_error, nan=0.05)
+    integral = 2.0 * np.pi * truth.column("bandwidth") / 4.0 * error
     # a joint with a stated rotor keeps its stated bandwidth
     rotors = model.dof_armature[physics.axes.drives]
     weak = (rotors == 0.0) & ((2.0 * level > _WEAK * integral * kp) | (slope > _STEEPEST[0] * kp))
@@ -214,6 +209,5 @@ def _friction(truth: Truth, load: Array, transmitted: Array) -> tuple[Array, Arr
     )
     power = np.maximum(1.0, truth.column("stribeck_exponent"))
     part = (power - 1.0) / power
-    return level, np.maximum(0.0, static - coulomb) / truth.column(
-        "stribeck_velocity"
-    ) * power * part**part * np.exp(-part)
+    fall = np.maximum(0.0, static - coulomb) / truth.column("stribeck_velocity")
+    return level, fall * power * part**part * np.exp(-part)

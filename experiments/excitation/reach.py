@@ -86,7 +86,6 @@ class Reach:
         for j in range(q.shape[1]) if len(rows) else ():
             moved = q[rows].copy()
             moved[:, j] += _STEP
-            slope[rows, j] = (
-                np.maximum(0.0, wanted - self.margins(moved)[0]) ** 2 - over[rows] ** 2
-            ) / _STEP
+            moved_over = np.maximum(0.0, wanted - self.margins(moved)[0])
+            slope[rows, j] = (moved_over**2 - over[rows] ** 2) / _STEP
         return float(np.sum(over**2)), slope

@@ -146,12 +146,8 @@ class Search:
         directions, reach = self.allowance.directions(active)
         meet = float(np.max(reach[2] / reach[1])) / (2.0 * np.pi)
         offers = {}
-        fewest = int(
-            np.ceil(
-                time
-                / (_LONGEST if self.allowance.design.mechanism.chain is None else _CHAIN_LONGEST)
-            )
-        )
+        closed = self.allowance.design.mechanism.chain is not None
+        fewest = int(np.ceil(time / (_CHAIN_LONGEST if closed else _LONGEST)))
         for share in (fewest, 2 * fewest):
             for beyond in _BEYOND:
                 period = time / share
@@ -168,11 +164,8 @@ class Search:
 
     def _random(self, series: RestToRest, seed: int) -> Array:
         rng = np.random.default_rng((seed, series.periods, series.harmonics))
-        return np.asarray(
-            _START
-            / np.sqrt(series.harmonics)
-            * rng.standard_normal((len(series.reach[0]), series.size))
-        )
+        amplitude = _START / np.sqrt(series.harmonics)
+        return np.asarray(amplitude * rng.standard_normal((len(series.reach[0]), series.size)))
 
     def _climbed(
         self,

@@ -38,12 +38,13 @@ from stribeck.ident.log.run import (
 )
 from stribeck.ident.model.mechanism import Mechanism
 
+# kinds by purpose; others: strokes, sweeps
 KINDS = {
     VALIDATION: ("swing",),
     EXCITATION: ("wave",),
     BREAKAWAY: ("ramp",),
     PRESLIDING: ("stroke", "swing", "wave"),
-}  # kinds by purpose; others: strokes, sweeps
+}
 # rad or m; a joint closer than this to the start of a plan counts as at the start
 _THERE = 0.02
 _SWAY = 1e-3  # rad or m that a joint at rest may deviate

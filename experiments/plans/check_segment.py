@@ -178,12 +178,8 @@ def _check_speeds(segment: Segment, start: Array, bounds: Bounds) -> None:
             )
     if segment.swings is None:
         return
-    turning = (
-        np.pi
-        * np.array(segment.swings)
-        / motion_profile(start, segment, names, limits).duration
-        * speeds
-    )
+    duration = motion_profile(start, segment, names, limits).duration
+    turning = np.pi * np.array(segment.swings) / duration * speeds
     worst = int(np.argmax(turning / limits.acceleration))
     if turning[worst] > limits.acceleration[worst]:
         raise PlanError(

@@ -358,9 +358,8 @@ class Calibration(CalibrationContent):
                     joint.load_of(lambda kind: loads.get(kind)[:, column]),  # noqa: B023  # called at once
                     None if warm is None else warm[:, column],
                 )
-                out[:, column] += joint.memory.dry(
-                    Displacements.of(q[:, column]), w, level
-                ) - level * np.sign(w)
+                dry = joint.memory.dry(Displacements.of(q[:, column]), w, level)
+                out[:, column] += dry - level * np.sign(w)
         return out
 
     def self_heating(

@@ -111,10 +111,9 @@ def log_friction(
             for one in (joint.parameters[name] for name in joint.names)
         ]
         error = np.array([np.hypot(*pair) for pair in spread])
-        slope = error * (
-            slopes(joint.law, joint.values, joint.names, speeds, needed_load(joint.load, load))
-            / own
-        ).mean(axis=1)
+        loads = needed_load(joint.load, load)
+        relative = slopes(joint.law, joint.values, joint.names, speeds, loads) / own
+        slope = error * relative.mean(axis=1)
         variance += float(slope @ joint.correlation @ slope)
     if joint.temperature is not None and temperature is not None:
         variance += float(np.mean(joint.temperature.widening(temperature)) / _NORMAL) ** 2

@@ -55,11 +55,8 @@ def draw_fleet(
             newest["arm"].map(place).to_numpy(dtype=float),
             100.0 * (newest["ratio"].to_numpy(dtype=float) - 1.0),
         )
-        error = (
-            196.0
-            * newest["std_error"].to_numpy(dtype=float)
-            / newest["friction"].to_numpy(dtype=float)
-        )
+        std_error = newest["std_error"].to_numpy(dtype=float)
+        error = 196.0 * std_error / newest["friction"].to_numpy(dtype=float)
         ax.axhspan(100.0 * (low - 1.0), 100.0 * (high - 1.0), color=BAND, lw=0, zorder=0)
         ax.axhline(0.0, color=QUIET, lw=0.7, zorder=1)
         ax.scatter(

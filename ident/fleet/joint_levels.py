@@ -110,10 +110,8 @@ def joint_levels(
         members[number].append(row)
     order = sorted(range(len(members)), key=lambda number: members[number][0])
     names = tuple(dict.fromkeys(arm for arm, *_ in known))
-    time = (
-        np.bincount(day, weight * [created.timestamp() / _DAY for _, created, _, _ in known])
-        / total
-    )
+    days = [created.timestamp() / _DAY for _, created, _, _ in known]
+    time = np.bincount(day, weight * days) / total
     levels = Levels(
         np.array([names.index(known[members[number][0]][0]) for number in order]),
         time[order],

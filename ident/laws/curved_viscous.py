@@ -45,11 +45,9 @@ def power_viscous(
     Herschel and Bulkley, Kolloid-Zeitschrift 39 (1926) 291, for the flow of grease.
     """
     w, xp = floats(w), library_of(w)
-    return (
-        coulomb
-        + coulomb_coefficient * load_level(load)
-        + viscous_power * xp.abs(w) ** viscous_exponent
-    ) * xp.sign(w)
+    constant = coulomb + coulomb_coefficient * load_level(load)
+    rising = viscous_power * xp.abs(w) ** viscous_exponent
+    return (constant + rising) * xp.sign(w)
 
 
 def saturating_viscous(
@@ -117,9 +115,8 @@ def rounded_kink(
     rising = _softplus((speed - kink_velocity) / kink_width) - _softplus(
         (0.0 * speed - kink_velocity) / kink_width
     )
-    return (
-        coulomb + coulomb_coefficient * load_level(load) + viscous_beyond * kink_width * rising
-    ) * xp.sign(w)
+    constant = coulomb + coulomb_coefficient * load_level(load)
+    return (constant + viscous_beyond * kink_width * rising) * xp.sign(w)
 
 
 def _softplus(x: Any) -> Any:

@@ -33,9 +33,9 @@ def loaded_viscous(
     coefficient per load [s/rad].
     """
     w, xp, load = floats(w), library_of(w), load_level(load)
-    return (coulomb + coulomb_coefficient * load) * xp.sign(w) + (
-        viscous + viscous_coefficient * load
-    ) * w
+    C = coulomb + coulomb_coefficient * load
+    k_v = viscous + viscous_coefficient * load
+    return C * xp.sign(w) + k_v * w
 
 
 def stribeck_loaded_viscous(

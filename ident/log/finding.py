@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# kinds that leave the numbers as they are
 NOTES = (
     "rate",
     "latency",
@@ -18,7 +19,7 @@ NOTES = (
     "agreement",
     "memory",
     "warmth",
-)  # kinds that leave the numbers as they are
+)
 
 
 @dataclass(frozen=True)

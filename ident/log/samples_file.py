@@ -255,9 +255,10 @@ def _options(path: Path, columns: Sequence[str]) -> "pa.ipc.IpcReadOptions":
     import pyarrow as pa
 
     schema = schema_of(path)
+    # threads are slower for small batches
     return pa.ipc.IpcReadOptions(
         included_fields=[schema.get_field_index(column) for column in columns], use_threads=False
-    )  # threads are slower for small batches
+    )
 
 
 def schema_of(path: Path) -> "pa.Schema":

@@ -331,9 +331,8 @@ def _cell_edges(rising: Array, resolution: float) -> tuple[Array, float]:
     cells = np.clip((high - low) / cell, *_CELLS)
     steps = max(1.0, np.ceil((high - low) / (cells * resolution)))
     size = float(steps * resolution)
-    return np.arange(low + 0.5 * resolution, high, size), max(
-        0.0, grain / size - 1.0 / _SAMPLES
-    ) + 2.0 * noise / size
+    edges = np.arange(low + 0.5 * resolution, high, size)
+    return edges, max(0.0, grain / size - 1.0 / _SAMPLES) + 2.0 * noise / size
 
 
 def position_noise(rising: Array, resolution: float) -> float:

@@ -121,11 +121,8 @@ class MemoryState:
         least = _NEAR * self._of.distance / dt
         rate = copysign(max(abs(velocity), least), velocity)
         after = advanced(self._of.memory, self._of.values, self._states, rate * dt, self._level)
-        return here, max(
-            0.0,
-            (dry_friction(self._of.memory, self._of.values, after, rate, self._level) - here)
-            / rate,
-        )
+        there = dry_friction(self._of.memory, self._of.values, after, rate, self._level)
+        return here, max(0.0, (there - here) / rate)
 
 
 def dry_level(law: Law, values: Mapping[str, Any], velocity: Array, load: Array | None) -> Array:

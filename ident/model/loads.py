@@ -135,11 +135,10 @@ def normal_load(
     ndarray, shape (N,)
         Normal load [N·m; N for a prismatic joint].
     """
+    R_p, R_n, R_b = bearing.pin_radius, bearing.friction_arm, bearing.bending_arm
     if prismatic:
-        return bending / bearing.bending_arm + radial + twist / bearing.friction_arm
-    return (
-        bending / bearing.bending_arm + radial
-    ) * bearing.pin_radius + axial * bearing.friction_arm
+        return bending / R_b + radial + twist / R_n
+    return (bending / R_b + radial) * R_p + axial * R_n
 
 
 def load_weights(load: str, bearing: Bearing | None, prismatic: bool) -> Array:

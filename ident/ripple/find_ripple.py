@@ -201,13 +201,10 @@ def _in_shadow(fit: HarmonicFit, passages: Sequence[Passage]) -> bool:
     """
     last = len(fit.orders) - 1
     size = [max(fit.amplitude(0, k), fit.amplitude(1, k)) for k in range(last + 1)]
-    told = (
-        2.0
-        * np.pi
-        / float(np.median([one.width for one in passages if one.resolves(float(fit.orders[last]))]))
-    )
+    resolving = [p.width for p in passages if p.resolves(float(fit.orders[last]))]
+    resolution = 2.0 * np.pi / float(np.median(resolving))
     return any(
-        abs(fit.orders[k] - fit.orders[last]) < told and size[last] < _SHADOW * size[k]
+        abs(fit.orders[k] - fit.orders[last]) < resolution and size[last] < _SHADOW * size[k]
         for k in range(last)
     )
 

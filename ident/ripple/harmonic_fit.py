@@ -74,9 +74,8 @@ class HarmonicFit:
         size = max(float(np.linalg.norm(value)), 1e-300)
         along = value / size
         across = np.array([-along[1], along[0]])
-        return float(np.sqrt(along @ covariance @ along)), float(
-            np.sqrt(across @ covariance @ across)
-        ) / size
+        of_amplitude = float(np.sqrt(along @ covariance @ along))
+        return of_amplitude, float(np.sqrt(across @ covariance @ across)) / size
 
     def errors_away(self, kind: int, k: int) -> float:
         """Amplitude in standard errors, of the passages or of noise alone, whichever is greater."""

@@ -152,10 +152,9 @@ def _few_waves(one: Passage, torque: Array, order: Array, low: float) -> tuple[A
     a, b, c = (cosine**2).sum(axis=1), (cosine * sine).sum(axis=1), (sine**2).sum(axis=1)
     determinant = np.maximum(a * c - b**2, 1e-9 * a * c)
     of_cosine, of_sine = cosine @ torque, sine @ torque
-    value = (c * of_cosine - b * of_sine) / determinant - 1j * (
-        a * of_sine - b * of_cosine
-    ) / determinant
-    return np.asarray(value), np.asarray(2.0 * determinant / (a + c))
+    real = (c * of_cosine - b * of_sine) / determinant
+    imaginary = (a * of_sine - b * of_cosine) / determinant
+    return np.asarray(real - 1j * imaginary), np.asarray(2.0 * determinant / (a + c))
 
 
 def _errors_away(

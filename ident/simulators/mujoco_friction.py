@@ -37,19 +37,21 @@ if TYPE_CHECKING:
     import mujoco
 
 # fields of the model that are set;
+# MuJoCo has polynomials since 3.7
 _OF_DOF = (
     "dof_frictionloss",
     "dof_damping",
     "dof_solimp",
     "dof_solref",
     "dof_dampingpoly",
-)  # MuJoCo has polynomials since 3.7
+)
+# must not be disabled
 _NEEDED = {
     "mjDSBL_SPRING": "spring",
     "mjDSBL_DAMPER": "damper",
     "mjDSBL_FRICTIONLOSS": "frictionloss",
     "mjDSBL_CONSTRAINT": "constraint",
-}  # must not be disabled
+}
 # N·m/rad or N/m; spring of a joint without a spring of its own, by which torques are applied
 _SOFT = 1e-3
 _HELD = 1e-4  # rad/s or m/s; slower joints whose friction is below its limit are held

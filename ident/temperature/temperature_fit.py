@@ -169,10 +169,9 @@ class TemperatureFit:
         if data.sensitivity is None or not (self.coulomb.quantities or self.viscous.quantities):
             return []
         step = _STEP * data.width
-        slope = (
-            self.predict(data.speed, data.temperature + step, data.load)
-            - self.predict(data.speed, data.temperature - step, data.load)
-        ) / (2.0 * step)
+        warmer = self.predict(data.speed, data.temperature + step, data.load)
+        colder = self.predict(data.speed, data.temperature - step, data.load)
+        slope = (warmer - colder) / (2.0 * step)
         return list(slope * data.sensitivity.T)
 
     @property
@@ -252,13 +251,8 @@ def fit_temperature_law(
 
     def residual(vector: Array) -> Array:
         values = dict(zip(names, vector.tolist(), strict=True))
-        return np.asarray(
-            (
-                _friction(law, coulomb, viscous, values, data.speed, data.temperature, data.load)
-                - data.friction
-            )
-            / level
-        )
+        friction = _friction(law, coulomb, viscous, values, data.speed, data.temperature, data.load)
+        return np.asarray((friction - data.friction) / level)
 
     def jacobian(vector: Array) -> Array:
         values = dict(zip(names, vector.tolist(), strict=True))

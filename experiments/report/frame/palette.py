@@ -57,12 +57,13 @@ DARK = {
     "middle": "#2a333b",
     "high": "#a8501f",
 }
+# of figures on paper
 COLOURS = SimpleNamespace(
     **{
         name: LIGHT[name]
         for name in ("ink", "muted", "faint", "line", "grid", "band", "point", "measured", "accent")
     }
-)  # of figures on paper
+)
 # of loads on a dark page, from least to greatest
 DARK_SHADES = ("#3c6f9c", "#3f9ea0", "#66b79c", "#a9d8a2", "#f1f4bd")
 # of calibrations on a dark page

@@ -169,10 +169,8 @@ class MotionInformation:
         spread = self.base.combination @ LinkPrior(self.mechanism).directions @ _MODEL.root(links)
         covariance = spread @ spread.T
         scale = np.sqrt(np.diag(covariance))
-        return np.asarray(
-            scale[:, None]
-            * np.linalg.cholesky(covariance / np.outer(scale, scale) + 1e-10 * np.eye(len(scale)))
-        )
+        correlation = covariance / np.outer(scale, scale) + 1e-10 * np.eye(len(scale))
+        return np.asarray(scale[:, None] * np.linalg.cholesky(correlation))
 
     @cached_property
     def _theta(self) -> Array:
@@ -262,12 +260,10 @@ class MotionInformation:
         """
         guess, b = self.guesses[j], len(self.base.independent) + len(FRICTION) * j
         own = np.linalg.inv(information)[b : b + len(FRICTION), b : b + len(FRICTION)]
-        rows = guess.slopes(speed, np.full(len(speed), load)).T * guess.deviations
-        return np.asarray(
-            _NORMAL
-            * np.sqrt(np.einsum("ni,ij,nj->n", rows, own, rows))
-            / guess.friction(speed, np.full(len(speed), load))
-        )
+        loads = np.full(len(speed), load)
+        rows = guess.slopes(speed, loads).T * guess.deviations
+        std_error = np.sqrt(np.einsum("ni,ij,nj->n", rows, own, rows))
+        return np.asarray(_NORMAL * std_error / guess.friction(speed, loads))
 
     def _torque_rows(self, course: Course) -> Array:
         """Torque regressor with joints and parameters first, shape (n, 10 n, N)."""
@@ -369,9 +365,8 @@ class MotionInformation:
             )
             for slope, part in zip(slopes, own, strict=True):
                 slope[:, j] += part
-            by_regressor[j] += (
-                by_load * tau[j] / self.guesses[j].load(tau[j]) - by_torque[:, j]
-            ) * self._theta[:, None]
+            change = by_load * tau[j] / self.guesses[j].load(tau[j]) - by_torque[:, j]
+            by_regressor[j] += change * self._theta[:, None]
         self._through_regressor(course, Y, by_regressor, slopes)
         return self.gain(total, before), spent, slopes
 

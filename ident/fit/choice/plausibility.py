@@ -184,11 +184,8 @@ class Judge:
         mean = np.einsum("kij,kj->ki", covariance, right)
         misfit = total[:, p, p] - np.einsum("ki,ki->k", mean, right)
         inside, mean, covariance = _signed(mean, covariance, p - free)
-        student = (
-            -0.5
-            * (self.trips + 1.0)
-            * np.log1p(np.maximum(1e-9 - self.freedom, misfit - self.misfit) / self.freedom)
-        )
+        rise = np.maximum(1e-9 - self.freedom, misfit - self.misfit)
+        student = -0.5 * (self.trips + 1.0) * np.log1p(rise / self.freedom)
         log = (
             student - 0.5 * np.linalg.slogdet(gram)[1] + inside + (p - free) * np.log(2.0) + volume
         )
@@ -231,12 +228,8 @@ def _prior_deviations(whole: Moments) -> Array:
     measured friction, shape (K, p).
     """
     data, law = whole.data, whole.law
-    met = float(
-        np.abs(
-            np.bincount(data.group, data.tau if data.count is None else data.count * data.tau)
-            / data.samples
-        ).max()
-    )
+    torque = data.tau if data.count is None else data.count * data.tau
+    met = float(np.abs(np.bincount(data.group, torque) / data.samples).max())
     speed = np.array([np.abs(data.w).min(), np.abs(data.w).max()])
     load = (
         None
@@ -266,9 +259,6 @@ def _signed(mean: Array, covariance: Array, signed: int) -> tuple[Array, Array, 
         ratio = np.sqrt(2.0 / np.pi) / np.maximum(erfcx(-at / np.sqrt(2.0)), 1e-300)
         along = covariance[:, :, i] / deviation[:, None]
         mean += along * ratio[:, None]
-        covariance -= (
-            along[:, :, None]
-            * along[:, None, :]
-            * np.clip(ratio * (ratio + at), 0.0, 1.0 - 1e-9)[:, None, None]
-        )
+        known = np.clip(ratio * (ratio + at), 0.0, 1.0 - 1e-9)
+        covariance -= along[:, :, None] * along[:, None, :] * known[:, None, None]
     return log, mean, covariance

@@ -19,8 +19,5 @@ def excess_ranks(one: Array, other: Array) -> float:
     better = np.log(other / one)
     count = len(better)
     ranks = np.argsort(np.argsort(np.abs(better))) + 1.0
-    return float(
-        np.sum(ranks * np.sign(better))
-        / 2.0
-        / np.sqrt(count * (count + 1) * (2 * count + 1) / 24.0)
-    )
+    deviation = np.sqrt(count * (count + 1) * (2 * count + 1) / 24.0)
+    return float(np.sum(ranks * np.sign(better)) / 2.0 / deviation)

@@ -159,12 +159,8 @@ class InertialFit:
             return 0.0
         root = np.column_stack((self.shared.root(scatter), tool))
         matrix, moment = _summed(found, scatter)
-        change = (
-            tool
-            @ np.linalg.solve(np.eye(root.shape[1]) + root.T @ matrix @ root, root.T @ moment)[
-                -tool.shape[1] :
-            ]
-        )
+        posterior = np.eye(root.shape[1]) + root.T @ matrix @ root
+        change = tool @ np.linalg.solve(posterior, root.T @ moment)[-tool.shape[1] :]
         mass = float(
             (self.prior.directions @ change[: self.shared.links])[
                 PER_LINK * (self.prior.mechanism.n - 1)

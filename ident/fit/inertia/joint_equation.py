@@ -283,10 +283,8 @@ class LoadSlopes:
             [k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts]
         )[motion.points]
         growth = motion.view(friction.growth(motion.speed, motion.loads[friction.load]))
-        return np.asarray(
-            growth[:, None]
-            * self.slopes[friction.load][self.first[stretch] + sample // self.step, joint]
-        )
+        load_slope = self.slopes[friction.load][self.first[stretch] + sample // self.step, joint]
+        return np.asarray(growth[:, None] * load_slope)
 
 
 def explained(motion: Motion, slopes: Array, constant: bool = True) -> Explained:

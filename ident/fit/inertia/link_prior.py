@@ -219,9 +219,8 @@ class LinkPrior:
                 np.einsum("kab,lba->kl", turned, turned)
                 - lighter**2 / (whole * lighter + loose) * np.outer(trace, trace)
             )
-        return np.concatenate(slopes) / scatter.shape**2, np.asarray(
-            block_diag(*curvatures)
-        ) / scatter.shape**2
+        slope, curvature = np.concatenate(slopes), np.asarray(block_diag(*curvatures))
+        return slope / scatter.shape**2, curvature / scatter.shape**2
 
 
 def _heavier(trace: float, loose: float) -> float:

@@ -82,10 +82,8 @@ class MotorFriction:
             k = transmission.names.index(name)
             torque[..., k] = motor.torque(rate[..., k])
             if ddq is not None:
-                torque[..., k] += (
-                    float(motor.parameters[INERTIA].value or 0.0)
-                    * transmission.of_motors(ddq)[..., k]
-                )
+                inertia = float(motor.parameters[INERTIA].value or 0.0)
+                torque[..., k] += inertia * transmission.of_motors(ddq)[..., k]
         return transmission.torque_of_joints(torque)
 
     def doubted(

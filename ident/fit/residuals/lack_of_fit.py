@@ -66,9 +66,9 @@ class Tested:
         weight = self.rows.weight
         total = np.bincount(self.window, weight)
         plain = self.rows.plain if self.turn is None else self.turn * self.rows.plain
-        return np.bincount(self.window, weight * self.x) / total, np.bincount(
-            self.window, weight * plain
-        ) / total
+        x = np.bincount(self.window, weight * self.x)
+        residual = np.bincount(self.window, weight * plain)
+        return x / total, residual / total
 
 
 def lack_of_fit(

@@ -60,10 +60,8 @@ class Residuals:
         sign = np.sign(data.direction)
         count = np.ones(len(rows)) if data.count is None else data.count
         weight = count if data.weight is None else count * data.weight[data.group]
-        white = (
-            _white(sign[:, None] * rows, replace(fit.noise, sign=None), data.group, count)
-            * np.sqrt(weight)[:, None]
-        )
+        white = _white(sign[:, None] * rows, replace(fit.noise, sign=None), data.group, count)
+        white = white * np.sqrt(weight)[:, None]
         return cls(
             sign * fit.residual,
             white[:, -1],

@@ -113,10 +113,8 @@ def _reference(run: Run, t: Array) -> Array | None:
 def _following(log: Log, references: Sequence[Array], j: int) -> Following:
     """Estimate delay and taps of a joint."""
     step = max(log.dt, 1.0 / (_TAPS * log.bandwidth))
-    lags = (
-        np.arange(-max(1, round(_EARLY / step)), max(1, round(_LATE / step)) + 1, dtype=float)
-        * step
-    )
+    earliest, latest = -max(1, round(_EARLY / step)), max(1, round(_LATE / step))
+    lags = np.arange(earliest, latest + 1, dtype=float) * step
     parts = []
     for part, reference in zip(log.stretches, references, strict=True):
         every = slice(None, None, max(1, len(part.t) // _LOOKED))

@@ -92,11 +92,8 @@ class Windows:
         low, high = self.rows[self.starts], self.rows[self.starts + self.count - 1]
         way = np.maximum(self.taper, 1)
         rise, fall = t[low + way] - t[low], t[high] - t[high - way]
-        lasts = (
-            np.add.reduceat(self.weight, self.starts)
-            * (t[high] - t[low])
-            / np.maximum(high - low, 1)
-        )
+        weight = np.add.reduceat(self.weight, self.starts)
+        lasts = weight * (t[high] - t[low]) / np.maximum(high - low, 1)
         change = (q[high] - q[high - way]) / fall[:, None] - (q[low + way] - q[low]) / rise[:, None]
         return change / lasts[:, None], np.sqrt(2.0 / rise**2 + 2.0 / fall**2) / lasts
 

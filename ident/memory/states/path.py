@@ -151,12 +151,8 @@ def _since_reversal(position: Array, velocity: Array) -> float:
     faster = float(velocity[-1] - velocity[0]) * np.sign(velocity[0])
     if faster <= 0.0:
         return np.inf
-    return float(
-        abs(position[-1] - position[0])
-        * velocity[0] ** 2
-        / (abs(velocity[0]) + abs(velocity[-1]))
-        / faster
-    )
+    distance = abs(position[-1] - position[0])
+    return float(distance * velocity[0] ** 2 / (abs(velocity[0]) + abs(velocity[-1])) / faster)
 
 
 def _without_loss(position: Array, width: float, rest: int) -> Array:

@@ -364,10 +364,8 @@ class Linearised:
     def inverse(self) -> Array:
         """Pseudoinverse of the solved joints' Jacobian, of full rank, shape (N, solved, rows)."""
         left, values, right = self.singular
-        return np.asarray(
-            right.swapaxes(1, 2)
-            @ (left[:, :, : values.shape[1]].swapaxes(1, 2) / values[..., None])
-        )
+        V, UT = right.swapaxes(1, 2), left[:, :, : values.shape[1]].swapaxes(1, 2)
+        return np.asarray(V @ (UT / values[..., None]))
 
     @cached_property
     def ratio(self) -> Array:

@@ -149,18 +149,14 @@ def _stiffness(place: LocalCoordinates, least: float) -> tuple[Array, Array, Arr
     springs do not hide soft springs.
     """
     m, k = place.mechanism, place.k
-    springs = (
-        np.array([m.springs[j].stiffness if j in m.springs else 0.0 for j in range(m.n)])
-        * place.unit**2
-    )
-    own, turned = np.linalg.eigh((place.T.T * springs) @ place.T)
+    stiffness = np.array([m.springs[j].stiffness if j in m.springs else 0.0 for j in range(m.n)])
+    own, turned = np.linalg.eigh((place.T.T * (stiffness * place.unit**2)) @ place.T)
     y = np.zeros((2 * k + 1, k))
     y[1::2], y[2::2] = _STEP * turned.T, -_STEP * turned.T
     q, B, _ = place.place(y, np.zeros((len(y), place.r)))
-    torque = (
-        inverse_dynamics(replace(m, closures=()), q) + spring_torque(m, q, np.zeros_like(q))
-    ) * place.unit
-    pull = np.einsum("nik,ni->nk", B, torque) @ turned
+    gravity = inverse_dynamics(replace(m, closures=()), q)
+    torque = gravity + spring_torque(m, q, np.zeros_like(q))
+    pull = np.einsum("nik,ni->nk", B, torque * place.unit) @ turned
     H = (pull[1::2] - pull[2::2]) / (2.0 * _STEP)
     size = np.sqrt(np.maximum(np.maximum(np.abs(np.diag(H)), own), least))
     values, ways = np.linalg.eigh((H + H.T) / 2.0 / size[:, None] / size)

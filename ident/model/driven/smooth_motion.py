@@ -202,9 +202,8 @@ class SmoothMotion:
                 lacked = off
                 rate, before = moved / before if before > 0.0 else 0.0, moved
                 X = X + change
-                if (
-                    min(rate, 1.0) if turn else 1.0
-                ) * moved <= _ENOUGH * self.tolerance and balanced:
+                left = (min(rate, 1.0) if turn else 1.0) * moved
+                if left <= _ENOUGH * self.tolerance and balanced:
                     return Step(
                         self.place,
                         self.t,
