@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ import tomlkit
 from xdist.scheduler import LoadFileScheduling
 
 from tests.places import TEST_ARMS
+from tests.recorded import Recorded, shared_root
 from tests.scheduling import DrivesFirst, in_real_time, place
 from tests.standstill import stood_still, watcher
 
@@ -61,6 +62,14 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    """Campaigns and fits that are made once a test run and shared between its processes."""
+    shared = Recorded(shared_root(tmp_path_factory, os.environ.get("PYTEST_XDIST_WORKER")))
+    yield shared
+    assert shared.changed() == [], "a test changed a shared folder; use Made.copy"
 
 
 @pytest.fixture(scope="session")

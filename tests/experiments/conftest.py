@@ -1,8 +1,8 @@
 """Small arms and plans for tests of experiments, and the command line in this process."""
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from stribeck.experiments.cli.app import run
-from stribeck.experiments.methods import validation_motion
-from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import arm_sha256
 from tests.messages import refusal_faults
+from tests.recorded import SMALL, Few
 from tests.schemas import judge
 
 
@@ -50,19 +49,16 @@ def make_plan() -> Callable[..., Plan]:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def short() -> Iterator[None]:
     """Campaigns with few postures, for tests of other things than the plan."""
-    for method, (make, options) in METHODS.items():
-        monkeypatch.setitem(METHODS, method, (make, replace(options, postures=2)))
+    with Few().used():
+        yield
 
 
 @pytest.fixture(scope="module")
-def small_plans() -> Any:
+def small_plans() -> Iterator[None]:
     """Few postures and speeds."""
-    with pytest.MonkeyPatch.context() as patch:
-        for method, (make, options) in METHODS.items():
-            patch.setitem(METHODS, method, (make, replace(options, postures=3, speeds=4)))
-        patch.setattr(validation_motion, "SWINGS", 2)
+    with SMALL.used():
         yield
 
 
