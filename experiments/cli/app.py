@@ -12,13 +12,14 @@ from pathlib import Path
 import typer
 
 from stribeck.experiments.cli.commands import (
+    calibrate_command,
     compare,
     drives,
     fit,
     init,
     motions,
-    move,
     open_library,
+    plan_and_run,
     show,
     validate,
 )
@@ -32,7 +33,13 @@ _ONE = 1.0  # s; signals within this time count as one request to end
 
 # in the order in which the help shows them
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Measure": (init.init, drives.check, move.plan, move.run, move.calibrate),
+    "Measure": (
+        init.init,
+        drives.check,
+        plan_and_run.plan,
+        plan_and_run.run,
+        calibrate_command.calibrate,
+    ),
     "Analyse": (fit.import_, fit.fit, validate.validate, compare.compare, show.report, show.show),
     "Use": (show.export, open_library.library, motions.loads, motions.simulate),
     "Develop": (drives.emulate, fit.replay),

@@ -321,7 +321,7 @@ def test_hardware_resumes_only_with_consent(arm, broken, cli, monkeypatch):
     command = ["calibrate", arm.path, "--joints", "turn", "--seed", "5", "-o", broken, "--resume"]
     with monkeypatch.context() as real:
         real.setattr(
-            "stribeck.experiments.cli.commands.move.agree",
+            "stribeck.experiments.cli.commands.calibrate_command.agree",
             lambda plans, arm, mechanism, yes, text: agree(
                 plans,
                 replace(arm, driver=arm.driver.model_copy(update={"kind": "bench"})),
