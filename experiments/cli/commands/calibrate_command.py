@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stribeck.experiments.cli.commands.plan_and_run import greet, show_plan
-from stribeck.experiments.cli.common import (
+from stribeck.experiments.cli.command_options import (
     ArmArgument,
     BasisOption,
     BudgetOption,
@@ -29,13 +28,11 @@ from stribeck.experiments.cli.common import (
     TargetOption,
     VerboseOption,
     YesOption,
-    agree,
-    console,
     flag,
-    fraction,
-    seconds,
-    split,
 )
+from stribeck.experiments.cli.commands.plan_and_run import greet, show_plan
+from stribeck.experiments.cli.common import agree, console
+from stribeck.experiments.cli.option_texts import fraction, seconds, split
 from stribeck.experiments.cli.screen.motion_view import check_view, motion_view
 
 if TYPE_CHECKING:

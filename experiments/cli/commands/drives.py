@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import (
+from stribeck.experiments.cli.command_options import (
     ArmArgument,
     JsonOption,
     SeedOption,
     VerboseOption,
-    console,
     flag,
-    print_json,
-    time_of,
 )
+from stribeck.experiments.cli.common import console, print_json
+from stribeck.experiments.cli.option_texts import time_of
 
 if TYPE_CHECKING:
     from stribeck.drivers.check import Findings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
-from stribeck.experiments.cli.common import seconds
+from stribeck.experiments.cli.option_texts import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import (
+from stribeck.experiments.cli.command_options import (
     BacklashOption,
     BandwidthOption,
     BasisOption,
@@ -29,11 +29,9 @@ from stribeck.experiments.cli.common import (
     TemperatureOption,
     VerboseOption,
     choice,
-    console,
-    files_in,
     flag,
-    print_json,
 )
+from stribeck.experiments.cli.common import console, files_in, print_json
 from stribeck.experiments.cli.screen.progress import progress
 
 if TYPE_CHECKING:

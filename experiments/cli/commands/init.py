@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import JsonOption, console, out_option, print_json, split
+from stribeck.experiments.cli.command_options import JsonOption, out_option
+from stribeck.experiments.cli.common import console, print_json
+from stribeck.experiments.cli.option_texts import split
 
 if TYPE_CHECKING:
     from stribeck.ident.arm.arm_file import ArmFile

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import JsonOption, console, out_option, print_json
+from stribeck.experiments.cli.command_options import JsonOption, out_option
+from stribeck.experiments.cli.common import console, print_json
 
 if TYPE_CHECKING:
     from stribeck.experiments.cli.screen.console import Console

@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stribeck.experiments.cli.commands.small_trips import (
-    AmplitudesOption,
-    PlacesOption,
-    show_left_out,
-    small_trips,
-)
-from stribeck.experiments.cli.common import (
+from stribeck.experiments.cli.command_options import (
     AfterOption,
     ArmArgument,
     BudgetOption,
@@ -30,15 +24,16 @@ from stribeck.experiments.cli.common import (
     TargetOption,
     VerboseOption,
     YesOption,
-    agree,
-    console,
-    files_in,
-    fraction,
     out_option,
-    print_json,
-    seconds,
-    split,
 )
+from stribeck.experiments.cli.commands.small_trips import (
+    AmplitudesOption,
+    PlacesOption,
+    show_left_out,
+    small_trips,
+)
+from stribeck.experiments.cli.common import agree, console, files_in, print_json
+from stribeck.experiments.cli.option_texts import fraction, seconds, split
 from stribeck.experiments.cli.screen.motion_view import check_view, motion_view
 
 if TYPE_CHECKING:

@@ -7,16 +7,9 @@ from typing import Annotated
 
 import typer
 
-from stribeck.experiments.cli.common import (
-    GAINS,
-    JsonOption,
-    console,
-    files_in,
-    flag,
-    out_option,
-    print_json,
-    read_gains,
-)
+from stribeck.experiments.cli.command_options import GAINS, JsonOption, flag, out_option
+from stribeck.experiments.cli.common import console, files_in, print_json
+from stribeck.experiments.cli.option_texts import read_gains
 
 
 def _carried(asked: bool) -> None:

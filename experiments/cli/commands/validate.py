@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stribeck.experiments.cli.common import (
-    DIFFERS,
-    GAINS,
-    JsonOption,
-    console,
-    flag,
-    out_option,
-    print_json,
-    read_gains,
-)
+from stribeck.experiments.cli.command_options import GAINS, JsonOption, flag, out_option
+from stribeck.experiments.cli.common import DIFFERS, console, print_json
+from stribeck.experiments.cli.option_texts import read_gains
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from stribeck.experiments.cli.common import by_joint
+from stribeck.experiments.cli.option_texts import by_joint
 
 if TYPE_CHECKING:
     from stribeck.experiments.cli.screen.console import Console

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stribeck.experiments.cli.common import (
-    DIFFERS,
+from stribeck.experiments.cli.command_options import (
     BacklashOption,
     BandwidthOption,
     BasisOption,
@@ -27,10 +26,9 @@ from stribeck.experiments.cli.common import (
     QuietOption,
     RippleOption,
     TemperatureOption,
-    console,
     out_option,
-    print_json,
 )
+from stribeck.experiments.cli.common import DIFFERS, console, print_json
 
 if TYPE_CHECKING:
     from distributed import Client
