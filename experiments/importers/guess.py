@@ -10,6 +10,15 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from stribeck.experiments.importers.column_words import (
+    COMMANDED,
+    CURRENT_WORDS,
+    FOREIGN_UNITS,
+    NEUTRAL,
+    NOT_MEASURED,
+    SIGNAL_WORDS,
+    TIME_WORDS,
+)
 from stribeck.experiments.importers.columns import (
     CURRENTS,
     UNITS,
@@ -29,161 +38,6 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.mechanism import Mechanism
 
-_WORDS = {
-    "q": {
-        "q",
-        "pos",
-        "position",
-        "positions",
-        "angle",
-        "angles",
-        "qpos",
-        "theta",
-        "state",
-        "winkel",
-        "lage",
-        "istposition",
-        "istlage",
-        "istwinkel",
-    },
-    "dq": {
-        "dq",
-        "qd",
-        "vel",
-        "velocity",
-        "velocities",
-        "speed",
-        "qvel",
-        "omega",
-        "drehzahl",
-        "geschwindigkeit",
-        "istdrehzahl",
-        "istgeschwindigkeit",
-    },
-    "tau": {
-        "tau",
-        "torque",
-        "torques",
-        "effort",
-        "efforts",
-        "eff",
-        "trq",
-        "force",
-        "current",
-        "currents",
-        "curr",
-        "amps",
-        "iq",
-        "moment",
-        "drehmoment",
-        "strom",
-        "istmoment",
-        "istdrehmoment",
-        "iststrom",
-    },
-    "temperature": {"temp", "temperature", "temperatures", "temperatur"},
-}
-_CURRENT = {"current", "currents", "curr", "amps", "iq", "strom", "iststrom"}
-_TIME = (
-    "t",
-    "time",
-    "timestamp",
-    "stamp",
-    "seconds",
-    "sec",
-    "secs",
-    "zeit",
-    "times",
-    "timestamps",
-    "zeitstempel",
-    "elapsed",
-)
-_COMMANDED = {
-    "target",
-    "cmd",
-    "command",
-    "commands",
-    "commanded",
-    "desired",
-    "des",
-    "ref",
-    "reference",
-    "goal",
-    "set",
-    "setpoint",
-    "soll",
-    "sollmoment",
-    "solldrehmoment",
-}
-_NOT_MEASURED = {
-    *_COMMANDED,
-    "action",
-    "error",
-    "err",
-    "tcp",
-    "ext",
-    "external",
-    "stiffness",
-    "limit",
-    "std",
-    "min",
-    "max",
-    "index",
-    "sollwert",
-    "ziel",
-    *(
-        f"soll{what}"
-        for what in (
-            "position",
-            "lage",
-            "winkel",
-            "drehzahl",
-            "geschwindigkeit",
-            "moment",
-            "drehmoment",
-            "strom",
-        )
-    ),
-}
-_NEUTRAL = {
-    "actual",
-    "measured",
-    "meas",
-    "act",
-    "joint",
-    "joints",
-    "j",
-    "axis",
-    "motor",
-    "observation",
-    "ist",
-    "istwert",
-    "achse",
-    "gelenk",
-}
-_FOREIGN = {
-    "percent",
-    "pct",
-    "perc",
-    "permille",
-    "volt",
-    "volts",
-    "counts",
-    "count",
-    "ticks",
-    "raw",
-    "lsb",
-    "adc",
-    "pu",
-    # units that need a factor from the user
-    "normalized",
-    "normalised",
-    "ozin",
-    "lbft",
-    "lbin",
-    "kgcm",
-    "gcm",
-}
 # unit that large numbers reveal -> usual unit
 _OTHER = {"deg": "rad", "mm": "m", "deg/s": "rad/s", "mm/s": "m/s"}
 _USUAL, _BEYOND = "the usual unit", "exceeds the arm's limits"  # reasons for a guessed unit
@@ -214,7 +68,7 @@ def guess_columns(
         None if "t" in have else _time([name for name in table.names if name not in taken], table)
     )
     joints = []
-    for signal in _WORDS:
+    for signal in SIGNAL_WORDS:
         columns, how = _of_joints(signal, table, mechanism.names, commanded)
         joints += [
             (signal, joint, column, how)
@@ -312,7 +166,7 @@ def commanded_torques(table: Table, joints: tuple[str, ...]) -> list[str]:
     return [
         name
         for name, own in words.items()
-        if own & _WORDS["tau"] and own & _COMMANDED and not own & (_NOT_MEASURED - _COMMANDED)
+        if own & SIGNAL_WORDS["tau"] and own & COMMANDED and not own & (NOT_MEASURED - COMMANDED)
     ]
 
 
@@ -325,8 +179,8 @@ def _time(free: Sequence[str], table: Table) -> str | None:
     """Return the time column: by name, otherwise the only column in a unit of
     time; None if there is none.
     """
-    named = [name for name in free if name in _TIME] or [
-        name for name in free if set(_tokens(name)) & set(_TIME)
+    named = [name for name in free if name in TIME_WORDS] or [
+        name for name in free if set(_tokens(name)) & set(TIME_WORDS)
     ]
     timed = [name for name in free if _unit(name, table) in UNITS["t"]]
     return named[0] if named else timed[0] if len(timed) == 1 else None
@@ -361,24 +215,28 @@ def _of_joints(
 
     def strange(shape: tuple[str, ...]) -> int:
         return len(
-            set(shape) - _NEUTRAL - _WORDS[signal] - (_COMMANDED if commanded else set()) - {"#"}
+            set(shape)
+            - NEUTRAL
+            - SIGNAL_WORDS[signal]
+            - (COMMANDED if commanded else set())
+            - {"#"}
         )
 
     words = {name: set(_tokens(name, joints)) for name in table.names}
-    spoken = set().union(*_WORDS.values())
+    spoken = set().union(*SIGNAL_WORDS.values())
     measured = [
         name
         for name in table.names
-        if not words[name] & _NOT_MEASURED
+        if not words[name] & NOT_MEASURED
         and (
-            words[name] & _WORDS[signal]
+            words[name] & SIGNAL_WORDS[signal]
             or (not words[name] & spoken and _only(_unit(name, table)) == signal)
         )
     ]
     if commanded and signal == "tau":
         measured = commanded_torques(table, joints) or measured
     if signal == "q":  # qd and "joint velocity state" are not positions
-        others = set().union(*(words for key, words in _WORDS.items() if key != "q"))
+        others = set().union(*(words for key, words in SIGNAL_WORDS.items() if key != "q"))
         measured = [name for name in measured if not words[name] & others]
     ways: dict[tuple[str, ...], list[str | None]] = {}
     partly: dict[tuple[str, ...], str] = {}
@@ -422,7 +280,7 @@ def _of_joints(
         return nothing, ""
     cost = {
         shape: (
-            bool(_CURRENT & set(shape)) or _unit(str(way[0]), table) in CURRENTS,
+            bool(CURRENT_WORDS & set(shape)) or _unit(str(way[0]), table) in CURRENTS,
             strange(shape),
         )
         for shape, way in ways.items()
@@ -452,7 +310,7 @@ def _entry(
     signal: str, joint: str, column: str, how: str, table: Table, arm: ArmFile, mechanism: Mechanism
 ) -> ColumnMap:
     unit, why = table.units.get(column) or _stated(column, signal, joint), ""
-    if unit is None and signal == "tau" and _CURRENT & set(_tokens(column)):
+    if unit is None and signal == "tau" and CURRENT_WORDS & set(_tokens(column)):
         unit, why = "A", " (a current)"
     if unit is None:
         unit, why = _by_size(
@@ -509,9 +367,9 @@ def _stated(column: str, signal: str, joint: str = "") -> str | None:
     """
     known = known_units(signal)
     bracket, last = stated_unit(column, joint), re.split(r"[_./\s]", bare(column))[-1]
-    if bracket.lower() in _NEUTRAL:  # Position (ist) Achse 1
+    if bracket.lower() in NEUTRAL:  # Position (ist) Achse 1
         bracket = ""
-    if bracket or last.lower() in _FOREIGN or last.endswith(("%", "‰")):
+    if bracket or last.lower() in FOREIGN_UNITS or last.endswith(("%", "‰")):
         text = bracket or last
         if (unit := known_spelling(text, known)) is None:
             factor = f"1.5 {next(iter(known))}/{text}"
