@@ -2,7 +2,6 @@
 on the arm's recording too.
 """
 
-import time
 from types import TracebackType
 from typing import Self
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from stribeck.drivers.arm import Command, JointSample, Resolution
 from stribeck.drivers.errors import ArmStopped, ReplayEnded, ReplayMismatch
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import SIGNALS, Run
@@ -28,6 +28,8 @@ class ReplayArm:
         The run, loaded with all signals.
     paced : bool
         Whether a step takes as long as in the recording (real time) or no time at all.
+    clock : Clock, optional
+        Clock of a paced replay.
 
     Raises
     ------
@@ -37,7 +39,7 @@ class ReplayArm:
 
     modes: frozenset[str] = frozenset()
 
-    def __init__(self, run: Run, paced: bool = False) -> None:
+    def __init__(self, run: Run, paced: bool = False, clock: Clock = REAL_TIME) -> None:
         if not {"dq", "dq_cmd", "t"} <= set(run.signals):
             raise InputError(
                 f"{run.path}: the run was loaded without velocities and commands; load all "
@@ -54,7 +56,7 @@ class ReplayArm:
                 for key in ("velocity_step", "position_step", "torque_step", "viscous_error")
             )
         )
-        self._run, self._paced, self._row = run, paced, 0
+        self._run, self._paced, self._clock, self._row = run, paced, clock, 0
         self._reason: str | None = "it has not been enabled"
         self._began = 0.0
 
@@ -72,7 +74,7 @@ class ReplayArm:
     def enable(self) -> None:
         """Start the replay, or continue where it was stopped."""
         self._reason = None
-        self._began = time.monotonic() - self._time()
+        self._began = self._clock.now() - self._time()
 
     def stop(self, reason: str) -> None:
         """Return no more samples until the next `enable`."""
@@ -114,7 +116,7 @@ class ReplayArm:
                 f"command is {recorded[joint]:.6g}, at t = {run.t[row]:.3f} s (row {row})"
             )
         if self._paced:
-            time.sleep(max(0.0, self._began + self._time() - time.monotonic()))
+            self._clock.sleep(max(0.0, self._began + self._time() - self._clock.now()))
         self._row += 1
         signals = run.signals
 

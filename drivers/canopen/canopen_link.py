@@ -7,7 +7,6 @@ joints moving when the program hangs.
 """
 
 import threading
-import time
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -91,7 +90,7 @@ class CanopenLink(DriveLink):
                 if (
                     axis.power != "on"
                     and axis.reading is not None
-                    and time.monotonic() - axis.reading.t < _GONE
+                    and self.clock.now() - axis.reading.t < _GONE
                 ):
                     axis.sdo.write(WATCHDOG_OFF)
                 if axis.power != "held":
@@ -109,7 +108,7 @@ class CanopenLink(DriveLink):
         Errors are raised at the end.
         """
         assert self._network is not None
-        now, send = time.monotonic(), self._network.send_message
+        now, send = self.clock.now(), self._network.send_message
         with all_tried() as tried:
             for axis in self._axes:
                 with tried():
@@ -122,10 +121,10 @@ class CanopenLink(DriveLink):
                 axis.expect()
             self._arrived.clear()
             self._due = set(self._axes)
-            asked = time.monotonic()
+            asked = self.clock.now()
             with tried():
                 send(cia402.SYNC, b"")
-                self._arrived.wait(max(0.0, deadline - time.monotonic()))
+                self.clock.wait(self._arrived, deadline)
         return asked
 
     def _feed(self) -> None:
@@ -134,7 +133,7 @@ class CanopenLink(DriveLink):
         """
         if self._network is None:
             return
-        now = time.monotonic()
+        now = self.clock.now()
         if self._beat and now - self._beat > self._keys.beat:
             self._beat = now
             self._network.send_message(

@@ -2,7 +2,6 @@
 emergencies and heartbeats.
 """
 
-import time
 from collections.abc import Callable, Iterator
 
 import canopen
@@ -74,7 +73,7 @@ class CanopenAxis(Axis):
     def join(self, network: canopen.Network, feed: Callable[[], None]) -> None:
         """Join a network; `feed` keeps the watchdogs of all drives quiet during SDO transfers."""
         self.ours = self._operational = False
-        self.node = network.add_node(FedNode(self.drive.node, feed, self.keys.beat))
+        self.node = network.add_node(FedNode(self.drive.node, feed, self.keys.beat, self.clock))
         self.sdo = SdoClient(self.node, self.joint.name)
         network.subscribe(cia402.EMERGENCY + self.drive.node, self.on_emergency)
         network.subscribe(cia402.HEARTBEAT + self.drive.node, self.on_heartbeat)
@@ -137,11 +136,11 @@ class CanopenAxis(Axis):
         for setting in last.values():
             self.sdo.verify(setting)
         self.watched = set(last) >= WATCHDOG
-        end = time.monotonic() + _BOOT
+        end = self.clock.now() + _BOOT
         while (shown := self.sdo.read(0x6061, 0, "<b")) != self._profile:
-            if time.monotonic() > end:
+            if self.clock.now() > end:
                 raise self.sdo.error(f"reports mode {shown} (0x6061) instead of {self._profile}")
-            time.sleep(0.01)
+            self.clock.sleep(0.01)
 
     def refuse_company(self) -> None:
         """Refuse a drive in "operation enabled": it follows another program."""
@@ -154,7 +153,7 @@ class CanopenAxis(Axis):
         torque, then ask for power.
         """
         self._velocity = self._torque_target = 0
-        self._mode, self._since, self._shown = self._profile, time.monotonic(), None
+        self._mode, self._since, self._shown = self._profile, self.clock.now(), None
         self._emergency = None
         for zero in AT_REST:
             if self.sdo.write(zero):
@@ -165,7 +164,7 @@ class CanopenAxis(Axis):
         """Keep the set-point of the next RPDO."""
         told = self._torque_profile if mode == "torque" else self._profile
         if told != self._mode:
-            self._mode, self._since = told, time.monotonic()
+            self._mode, self._since = told, self.clock.now()
         if mode == "torque":
             self._torque_target = self.scale.counts(value, "torque", 16)
             # an old velocity must not move a drive that changes its mode a cycle later
@@ -191,7 +190,7 @@ class CanopenAxis(Axis):
             self.sdo.write(zero)
         for word in (cia402.DISABLE_VOLTAGE, cia402.FAULT_RESET, cia402.DISABLE_VOLTAGE):
             self.sdo.write(Setting(0x6040, 0, "<H", word, "controlword"))
-            time.sleep(0.02)
+            self.clock.sleep(0.02)
         if inspection.state(self.sdo) in cia402.FAULTS:
             raise self.sdo.error(
                 f"still has its fault after the reset: {inspection.fault_words(self.sdo)}"
@@ -231,7 +230,7 @@ class CanopenAxis(Axis):
         Another master may have taken the drive out of "operational". It then hears no set-points
         but still our heartbeat, so it would move on at its last speed.
         """
-        now = time.monotonic()
+        now = self.clock.now()
         if (
             self.reading is None
             or self._unanswered < _CALLED
@@ -249,7 +248,7 @@ class CanopenAxis(Axis):
         other = self._shown not in (None, self._mode)
         if self._mode == self._profile and not other:
             self._torque_target = 0
-        late = time.monotonic() - self._since
+        late = self.clock.now() - self._since
         if other and late > _SWITCH and self._goal == "follow":
             self._goal, self._torque_target = "held", 0
             raise self.sdo.error(
@@ -267,7 +266,7 @@ class CanopenAxis(Axis):
         if values is None:
             self.corrupt += 1
             return
-        self._state = (time.monotonic(), *values)
+        self._state = (self.clock.now(), *values)
         self._join()
 
     def on_velocity(self, _: int, data: bytearray, __: float) -> None:

@@ -4,7 +4,7 @@ watchdogs of all drives quiet.
 
 import logging
 import struct
-import time
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ import canopen
 
 from stribeck.drivers.canopen.canopen_settings import Setting
 from stribeck.drivers.errors import DriverError, NoAnswer
+from stribeck.drivers.wire.clock import Clock
 
 # this module repeats failed transfers or raises their errors
 logging.getLogger("canopen").setLevel(logging.CRITICAL)
@@ -31,20 +32,31 @@ class _NoObject(Exception):
 class _Channel(canopen.sdo.SdoClient):
     """An SDO channel that calls `feed` every `every` seconds while it waits for an answer."""
 
-    def __init__(self, *addresses: Any, feed: Callable[[], None], every: float) -> None:
+    RESPONSE_TIMEOUT = 0.0  # the library finds an answer that has come
+
+    def __init__(
+        self, *addresses: Any, feed: Callable[[], None], every: float, clock: Clock
+    ) -> None:
         super().__init__(*addresses)
-        self._feed, self._every = feed, every
+        self._feed, self._every, self._clock = feed, every, clock
+        self._answered = threading.Event()
+
+    def on_response(self, can_id: int, data: bytearray, timestamp: float) -> None:
+        """Keep an answer, and end the wait for it; runs in the reader's thread."""
+        super().on_response(can_id, data, timestamp)
+        self._answered.set()
 
     def read_response(self) -> bytes:
         """Wait for an answer as the library does, in short slices of time."""
-        end = time.monotonic() + _REPLY
+        end = self._clock.now() + _REPLY
         while True:
             self._feed()
-            self.RESPONSE_TIMEOUT = min(self._every, max(0.0, end - time.monotonic()))
+            self._clock.wait(self._answered, min(self._clock.now() + self._every, end))
+            self._answered.clear()
             try:
                 return bytes(super().read_response())
             except canopen.SdoCommunicationError:
-                if time.monotonic() >= end:
+                if self._clock.now() >= end:
                     raise
 
 
@@ -53,8 +65,8 @@ class FedNode(canopen.RemoteNode):
     `every` seconds or sooner.
     """
 
-    def __init__(self, node: int, feed: Callable[[], None], every: float) -> None:
-        self._client = partial(_Channel, feed=feed, every=min(_REPLY, every))
+    def __init__(self, node: int, feed: Callable[[], None], every: float, clock: Clock) -> None:
+        self._client = partial(_Channel, feed=feed, every=min(_REPLY, every), clock=clock)
         super().__init__(node, canopen.ObjectDictionary())
 
     def add_sdo(self, rx_cobid: int, tx_cobid: int) -> _Channel:

@@ -7,7 +7,6 @@ ramps of the goal position, in extended position mode with a time-based profile:
 the host falls silent, the last goal is at most `span` ahead.
 """
 
-import time
 from collections.abc import Callable
 
 from stribeck.drivers.dynamixel import protocol2 as dxl
@@ -134,7 +133,7 @@ class DynamixelAxis(Axis):
         self.reading = self.state = self._asked = None
         self.ours = False
         inspection.check_servo(self.registers, self.config)
-        powered, tripped = inspection.stance(self.registers, self.keys)
+        powered, tripped = inspection.stance(self.registers, self.keys, self.clock)
         inspection.refuse_leader(self.registers, powered, tripped)
         told = [
             setting
@@ -161,7 +160,8 @@ class DynamixelAxis(Axis):
 
     def refuse_company(self) -> None:
         """Refuse a powered servo whose watchdog has not stopped it: it follows another program."""
-        inspection.refuse_leader(self.registers, *inspection.stance(self.registers, self.keys))
+        stance = inspection.stance(self.registers, self.keys, self.clock)
+        inspection.refuse_leader(self.registers, *stance)
 
     # orders
 
@@ -199,7 +199,7 @@ class DynamixelAxis(Axis):
         the ramp continues without this correction, since going back to the last known
         position would be a jump.
         """
-        now = time.monotonic()
+        now = self.clock.now()
         passed, self._commanded = min(now - self._commanded, self.keys.span), now
         self._ramp += self._velocity * passed
         self._velocity = value
@@ -241,8 +241,8 @@ class DynamixelAxis(Axis):
         self.registers.write(Setting(dxl.TORQUE_ENABLE, 0, "power"))
         self.registers.write(WATCHDOG_OFF)
         self._bus().ask(self.drive.id, dxl.REBOOT, tries=1)
-        end = time.monotonic() + _BOOT
-        while self._bus().ask(self.drive.id, dxl.PING, size=3) is None and time.monotonic() < end:
+        end = self.clock.now() + _BOOT
+        while self._bus().ask(self.drive.id, dxl.PING, size=3) is None and self.clock.now() < end:
             pass
         fault = self.registers.read(dxl.HARDWARE_ERROR)
         if fault:

@@ -1,6 +1,5 @@
 """Dynamixel X servos on one line over Protocol 2.0: one Sync Write and one Sync Read per cycle."""
 
-import time
 from contextlib import suppress
 
 import serial
@@ -54,7 +53,7 @@ class DynamixelLink(DriveLink):
             transport is None,
             transport or open_line(self._keys.port, self._keys.baud_rate),
         )
-        self._bus = ServoBus(Port(self._line, self._keys.baud_rate))
+        self._bus = ServoBus(Port(self._line, self._keys.baud_rate, self.clock))
         for axis in self._axes:
             axis.ours = False
         self._refuse_followers()
@@ -117,11 +116,11 @@ class DynamixelLink(DriveLink):
             bus.sync_write(
                 item, {servo: value for servo, value in values.items() if value is not None}
             )
-        asked = time.monotonic()
+        asked = self.clock.now()
         answered = [
             reply.servo
             for reply in bus.sync_read(dxl.STATE, self._order, deadline)
-            if self._by_id[reply.servo].take(time.monotonic(), reply)
+            if self._by_id[reply.servo].take(self.clock.now(), reply)
         ]
         # a silent servo blocks the answers of servos after it
         self._order.sort(key=lambda servo: servo not in answered)

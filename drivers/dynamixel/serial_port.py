@@ -3,13 +3,13 @@
 import os
 import re
 import socket
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
 import serial
 
 from stribeck.drivers.errors import DriverError
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.ident.errors import InputError
 
 _POLL = 0.002  # s after which a waiting read looks at the clock
@@ -19,15 +19,15 @@ _FULL = 0.1  # s that a write may take
 class Port:
     """The port object that dynamixel-sdk needs, around an open pyserial object.
 
-    In contrast to the library's own port, times are on the monotonic clock, reads wait instead of
+    In contrast to the library's own port, times are on the clock of the drives, reads wait instead of
     spinning, a read ends at its deadline even if bytes keep coming, and an error never leaves the
     port "busy". Packets are kept until `send` sends them together.
     """
 
     is_using = property(lambda self: False, lambda self, value: None)
 
-    def __init__(self, line: serial.SerialBase, baud_rate: int) -> None:
-        self.line, self.baud_rate, self.until = line, baud_rate, 0.0
+    def __init__(self, line: serial.SerialBase, baud_rate: int, clock: Clock = REAL_TIME) -> None:
+        self.line, self.baud_rate, self.clock, self.until = line, baud_rate, clock, 0.0
         self._waiting = b""
         line.timeout, line.write_timeout = _POLL, _FULL
 
@@ -58,7 +58,7 @@ class Port:
 
     def isPacketTimeout(self) -> bool:
         """Whether the deadline has passed."""
-        return time.monotonic() > self.until
+        return self.clock.now() > self.until
 
 
 def open_line(port: str, baud_rate: int) -> serial.SerialBase:

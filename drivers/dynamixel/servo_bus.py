@@ -2,7 +2,6 @@
 port object of `serial_port`.
 """
 
-import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -42,19 +41,19 @@ class ServoBus:
         """
         for attempt in range(tries):
             self._send(servo, instruction, parameters)
-            for reply in self._replies(time.monotonic() + _REPLY):
+            for reply in self._replies(self.port.clock.now() + _REPLY):
                 if reply.servo == servo and (
                     len(reply.data) == size or dxl.error_words(reply.error)
                 ):
                     if attempt:
-                        deque(self._replies(time.monotonic() + _REPLY), 0)
+                        deque(self._replies(self.port.clock.now() + _REPLY), 0)
                     return reply
         return None
 
     def present(self) -> list[int]:
         """Return the ids of all servos on the line."""
         self._send(dxl.EVERYONE, dxl.PING, b"")
-        return [reply.servo for reply in self._replies(time.monotonic() + _ROLL_CALL)]
+        return [reply.servo for reply in self._replies(self.port.clock.now() + _ROLL_CALL)]
 
     def sync_write(self, item: Register, values: Mapping[int, int]) -> None:
         """Write one item of several servos. No servo replies, so the packet is sent together

@@ -1,11 +1,10 @@
 """Inspection of a servo: its identity, and reasons to refuse it. Nothing is written."""
 
-import time
-
 from stribeck.drivers.dynamixel import protocol2 as dxl
 from stribeck.drivers.dynamixel.dynamixel_keys import DynamixelKeys, ServoConfig
 from stribeck.drivers.dynamixel.protocol2 import MODELS
 from stribeck.drivers.dynamixel.servo_registers import ServoRegisters
+from stribeck.drivers.wire.clock import Clock
 
 _FIRMWARE = 42  # first version with time-based profiles
 
@@ -73,7 +72,7 @@ def check_servo(registers: ServoRegisters, config: ServoConfig) -> None:
         )
 
 
-def stance(registers: ServoRegisters, keys: DynamixelKeys) -> tuple[bool, bool]:
+def stance(registers: ServoRegisters, keys: DynamixelKeys, clock: Clock) -> tuple[bool, bool]:
     """Return whether a servo is powered, and whether its watchdog has stopped it.
 
     If a powered servo has a running watchdog, the function first waits for the watchdog's time: a
@@ -82,7 +81,7 @@ def stance(registers: ServoRegisters, keys: DynamixelKeys) -> tuple[bool, bool]:
     powered = registers.read(dxl.TORQUE_ENABLE) == 1
     if powered and registers.read(dxl.WATCHDOG) > 0:
         # no questions meanwhile: they would reset the watchdog
-        time.sleep(keys.watchdog + 2.0 * dxl.WATCHDOG_STEP)
+        clock.sleep(keys.watchdog + 2.0 * dxl.WATCHDOG_STEP)
     return powered, registers.read(dxl.WATCHDOG) < 0
 
 

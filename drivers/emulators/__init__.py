@@ -1,5 +1,5 @@
 """Emulators: the simulated arm behind the protocols of real drives, connected
 through a real bus or line.
 
-Imports from: `drivers`, `drivers.simulation`, `ident`, `ident.arm`.
+Imports from: `drivers`, `drivers.simulation`, `drivers.wire`, `ident`, `ident.arm`.
 """

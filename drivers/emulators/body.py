@@ -1,10 +1,9 @@
-"""The simulated arm in real time, with a drive for each motor: powered,
+"""The simulated arm in the time of a clock, with a drive for each motor: powered,
 held by a brake, or falling.
 
 All emulators share this module. It contains no protocol and shares no code with the drivers.
 """
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import numpy as np
 
 from stribeck.drivers.arm import Array, Command, JointSample
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.ident.arm.arm_file import ArmFile, JointTable
 
 # Hz, step rate of the physics; between steps, positions are extrapolated by velocities
@@ -93,6 +93,8 @@ class Drive:
         Largest torque that the drive's settings allow.
     q, dq, tau : float
         Measured position, velocity and torque.
+    clock : Clock
+        Clock of the drive's electronics.
     """
 
     table: JointTable
@@ -106,6 +108,7 @@ class Drive:
     dq: float = 0.0
     tau: float = 0.0
     setpoint: float = 0.0
+    clock: Clock = REAL_TIME
 
     def let_go(self, braked: bool = False) -> None:
         """Switch power off; with `braked`, the brake has closed before, if the joint has one."""
@@ -139,17 +142,26 @@ class Body:
         Seed of the noise.
     loops : bool
         Whether the drives have loops of their own.
+    clock : Clock, optional
+        Clock of the arm and its drives.
 
     Attributes
     ----------
     drives : tuple of Drive
         The drives in the order of the joints.
     trace : binary file, optional
-        Record of the true motion, with a row of float64 per step: time by `time.monotonic`, then
+        Record of the true motion, with a row of float64 per step: time by the clock, then
         for each joint the number of its power state in `POWERS`, position and velocity.
     """
 
-    def __init__(self, arm: ArmFile, seed: int | None = None, loops: bool = False) -> None:
+    def __init__(
+        self,
+        arm: ArmFile,
+        seed: int | None = None,
+        loops: bool = False,
+        clock: Clock = REAL_TIME,
+    ) -> None:
+        self._clock = clock
         self._period = 1.0 / (_LOOP_RATE if loops else _RATE)
         plain = arm.with_joints_changed(
             lambda table: replace(
@@ -164,7 +176,7 @@ class Body:
         self._arm = SimulatedArm(replace(plain, driver=driver), seed)
         self._arm.enable()
         self.names = self._arm.names
-        self.drives = tuple(Drive(arm.joint(name)) for name in self.names)
+        self.drives = tuple(Drive(arm.joint(name), clock=clock) for name in self.names)
         self._coupled = arm.transmission_of(self.names)
         self.trace: BinaryIO | None = None
         self._now: float | None = None
@@ -174,7 +186,7 @@ class Body:
 
     def advance(self) -> None:
         """Run the physics up to the present time."""
-        now, still = time.monotonic(), self.resting and not self.trace
+        now, still = self._clock.now(), self.resting and not self.trace
         if self._now is None or (now - self._now > _MOST_BEHIND and not still):
             self._now = now
         if still:
@@ -204,7 +216,7 @@ class Body:
         """Set the positions to their values `late` seconds ago: a drive latches them when a frame
         arrives, before it is read.
         """
-        since = time.monotonic() - (self._now or 0.0) - min(max(late, 0.0), _MOST_BEHIND)
+        since = self._clock.now() - (self._now or 0.0) - min(max(late, 0.0), _MOST_BEHIND)
         for drive, q in zip(self.drives, self._travel(self._sample.q), strict=True):
             drive.q = float(q) + drive.dq * since
 

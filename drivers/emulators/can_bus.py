@@ -3,7 +3,6 @@
 import errno
 import socket
 import sys
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,6 +11,7 @@ from typing import ClassVar
 import can
 
 from stribeck.drivers.emulators.body import Body, Drive, Electronics
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError, unknown_name
 
@@ -92,9 +92,13 @@ class CanEmulator(ABC):
     loops: ClassVar[bool] = False  # whether the drives have loops of their own, see `Body`
 
     def __init__(
-        self, arm: ArmFile, seed: int | None = None, bus: can.BusABC | None = None
+        self,
+        arm: ArmFile,
+        seed: int | None = None,
+        bus: can.BusABC | None = None,
+        clock: Clock = REAL_TIME,
     ) -> None:
-        self.body = Body(arm, seed, self.loops)
+        self.body, self._clock = Body(arm, seed, self.loops, clock), clock
         extra = dict(arm.driver.model_extra or {})
         table, self._place = extra["bus"], ExitStack()
         self.address = ", ".join(f"{key} {value}" for key, value in table.items())
@@ -122,18 +126,21 @@ class CanEmulator(ABC):
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
         """Answer frames while `going()` is true."""
         while going():
-            message = self._bus.recv(self.body.patience)
-            self.body.advance()
-            if message is not None and not message.is_extended_id and not message.is_error_frame:
-                if self.latches(message.arbitration_id):
-                    self.body.look(time.time() - message.timestamp)
-                for node in self._nodes:
-                    if message.is_remote_frame:
-                        node.requested(message.arbitration_id)
-                    else:
-                        node.receive(message.arbitration_id, bytes(message.data))
+            self._react(self._bus.recv(self.body.patience))
+
+    def _react(self, message: can.Message | None) -> None:
+        """Let time pass and answer a frame, if one came."""
+        self.body.advance()
+        if message is not None and not message.is_extended_id and not message.is_error_frame:
+            if self.latches(message.arbitration_id):
+                self.body.look(self._clock.since_1970() - message.timestamp)
             for node in self._nodes:
-                node.tick()
+                if message.is_remote_frame:
+                    node.requested(message.arbitration_id)
+                else:
+                    node.receive(message.arbitration_id, bytes(message.data))
+        for node in self._nodes:
+            node.tick()
 
     def suffer(self, joint: int, what: str) -> None:
         """Cause a fault of a joint's drive: "silent" (it neither sends nor

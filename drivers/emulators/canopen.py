@@ -6,7 +6,6 @@ stop reactions). This module packs and unpacks frames itself and uses none of th
 
 import math
 import struct
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -125,7 +124,7 @@ class CanopenNode(Node):
 
     def tick(self) -> None:
         """Do the work that depends on time: heartbeat, watchdog, end of a stop."""
-        now, period = time.monotonic(), self.values[0x1017, 0] / 1000.0
+        now, period = self.drive.clock.now(), self.values[0x1017, 0] / 1000.0
         if period and now - self._beat >= period:
             self._beat = now
             self._transmit(0x700 + self.id, bytes([self.nmt]))
@@ -153,7 +152,7 @@ class CanopenNode(Node):
         """Take a heartbeat, which starts or restarts the watchdog of the heartbeat consumer."""
         entry = self.values[0x1016, 1]
         if entry >> 16 & 0x7F == producer and entry & 0xFFFF:
-            self._watchdog = time.monotonic() + (entry & 0xFFFF) / 1000.0
+            self._watchdog = self.drive.clock.now() + (entry & 0xFFFF) / 1000.0
 
     def _lost_connection(self) -> None:
         self._emergency(_NOBODY)
@@ -292,7 +291,7 @@ class CanopenNode(Node):
         slope, as in most drives.
         """
         if self.drive.power == "torque":
-            self._letting_go = time.monotonic(), self.drive.target
+            self._letting_go = self.drive.clock.now(), self.drive.target
         else:
             self.drive.power, self.drive.target = "velocity", 0.0
             self.drive.ramp = self.values[0x6085, 0] * self._acceleration

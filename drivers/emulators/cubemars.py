@@ -4,7 +4,6 @@ Written only from the AK manual's "MIT mode". This module packs and unpacks fram
 none of the driver's code.
 """
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +42,7 @@ class Motor(Node):
 
     def boot(self) -> None:
         """Start in rest mode, without a set-point."""
-        self.on, self.error, self._awake = False, 0, time.monotonic() + _BOOT
+        self.on, self.error, self._awake = False, 0, self.drive.clock.now() + _BOOT
         self._told: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
     def fault(self, code: int) -> None:
@@ -52,7 +51,12 @@ class Motor(Node):
 
     def receive(self, identifier: int, data: bytes) -> None:
         """Take a frame; every frame for this motor is answered."""
-        if identifier != self.id or len(data) != 8 or self.silent or time.monotonic() < self._awake:
+        if (
+            identifier != self.id
+            or len(data) != 8
+            or self.silent
+            or self.drive.clock.now() < self._awake
+        ):
             return
         if data[:7] == _FAULT:
             self.fault(data[7])

@@ -5,7 +5,6 @@ frames itself and uses none of the driver's code.
 """
 
 import struct
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,7 +60,7 @@ class Motor(Node):
     def boot(self) -> None:
         """Start after power-on: factory values in the registers, no power."""
         self.registers: dict[int, float] = dict(self._factory)
-        self.status, self.velocity, self._heard = 0, 0.0, time.monotonic()
+        self.status, self.velocity, self._heard = 0, 0.0, self.drive.clock.now()
         self.drive.let_go()
 
     @property
@@ -77,11 +76,11 @@ class Motor(Node):
             if data[0] | data[1] << 8 == self.id:
                 self._serve(data)
         elif identifier == self.id and data[:7] == b"\xff" * 7:
-            self._heard = time.monotonic()
+            self._heard = self.drive.clock.now()
             self._special(data[7])
             self._reply()
         elif identifier == 0x200 + self.id and self.registers[10] == 3:
-            self._heard = time.monotonic()
+            self._heard = self.drive.clock.now()
             self.velocity = struct.unpack_from("<f", data)[0]
             self._follow()
             self._reply()
@@ -89,7 +88,7 @@ class Motor(Node):
     def tick(self) -> None:
         """Check the timeout of a powered motor."""
         timeout = self.registers[9] * 50e-6
-        if self.status == 1 and timeout > 0.0 and time.monotonic() - self._heard > timeout:
+        if self.status == 1 and timeout > 0.0 and self.drive.clock.now() - self._heard > timeout:
             self.fault(_LOST)
 
     def _serve(self, data: bytes) -> None:

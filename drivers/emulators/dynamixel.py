@@ -5,16 +5,15 @@ builds and unpacks packets itself and uses none of the driver's code.
 """
 
 import struct
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from stribeck.drivers.emulators import control_table as table
 from stribeck.drivers.emulators.body import Body
 from stribeck.drivers.emulators.dynamixel_packets import frames
 from stribeck.drivers.emulators.emulated_servo import PING, Refused, Servo
-from stribeck.drivers.emulators.servo_line import PtyLine, TcpLine
+from stribeck.drivers.emulators.servo_line import Line, Received, open_line
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.ident.arm.arm_file import ArmFile
 
 _SYNC_READ, _SYNC_WRITE, _ALL = 0x82, 0x83, 0xFE
@@ -23,34 +22,41 @@ _SYNC_READ, _SYNC_WRITE, _ALL = 0x82, 0x83, 0xFE
 class Emulator:
     """All servos of an arm on one line, in this process."""
 
-    def __init__(self, arm: ArmFile, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        arm: ArmFile,
+        seed: int | None = None,
+        line: Line | None = None,
+        clock: Clock = REAL_TIME,
+    ) -> None:
         extra = dict(arm.driver.model_extra or {})
-        self.body = Body(arm, seed)
+        self.body, self._clock = Body(arm, seed, clock=clock), clock
         self._servos = [Servo(drive) for drive in self.body.drives]
         self._byte = 10.0 / float(extra.get("baud_rate", 1_000_000))  # s per byte on the wire
-        self._line = (
-            TcpLine(extra["port"]) if "://" in extra["port"] else PtyLine(Path(extra["port"]))
-        )
+        self._line = line or open_line(str(extra["port"]))
         self.address = str(extra["port"])
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
         """Answer packets while `going()` is true."""
         while going():
-            came = self._line.receive(self.body.patience)
-            self._advance()
-            for buffer, send in came:
-                for servo, instruction, parameters in frames(buffer):
-                    began = time.monotonic()
-                    for awake in self._awake():
-                        awake.hear()
-                    replies = list(self._answer(servo, instruction, parameters))
-                    if replies:
-                        wire = self._byte * (10 + len(parameters) + sum(map(len, replies)))
-                        delay = 2e-6 * sum(
-                            heard.values[table.DELAY] for heard in self._servos[: len(replies)]
-                        )
-                        time.sleep(max(0.0, wire + delay - (time.monotonic() - began)))
-                        send(b"".join(replies))
+            self._react(self._line.receive(self.body.patience))
+
+    def _react(self, came: Sequence[Received]) -> None:
+        """Let time pass and answer the packets in the buffers of clients."""
+        self._advance()
+        for buffer, send in came:
+            for servo, instruction, parameters in frames(buffer):
+                began = self._clock.now()
+                for awake in self._awake():
+                    awake.hear()
+                replies = list(self._answer(servo, instruction, parameters))
+                if replies:
+                    wire = self._byte * (10 + len(parameters) + sum(map(len, replies)))
+                    delay = 2e-6 * sum(
+                        heard.values[table.DELAY] for heard in self._servos[: len(replies)]
+                    )
+                    passed = self._clock.now() - began
+                    send(b"".join(replies), max(0.0, wire + delay - passed))
 
     def suffer(self, joint: int, what: str) -> None:
         """Cause a fault of a joint's servo: "silent" (it neither sends nor

@@ -4,7 +4,6 @@ position loop and watchdog.
 
 import math
 import struct
-import time
 from typing import Any
 
 from stribeck.drivers.emulators import control_table as table
@@ -73,7 +72,7 @@ class Servo(Electronics):
         self._turns = math.floor(self._horn / _TURN)
         # state of the profile: counts, counts/s, end time
         self._place, self._rate, self._until = self._horn, 0.0, 0.0
-        self._heard = self._now = time.monotonic()
+        self._heard = self._now = self.drive.clock.now()
         self._power(False)
 
     def _power(self, on: bool) -> None:
@@ -112,7 +111,7 @@ class Servo(Electronics):
 
     def tick(self) -> None:
         """Do the work that depends on time: watchdog, profile, position loop."""
-        now = time.monotonic()
+        now = self.drive.clock.now()
         passed, self._now = now - self._now, now
         self._effort += min(1.0, passed / _SMOOTH) * (self.drive.tau - self._effort)
         if not self.values[table.TORQUE]:
@@ -237,4 +236,4 @@ class Servo(Electronics):
 
     def hear(self) -> None:
         """Restart the watchdog; any instruction packet on the line does so."""
-        self._heard = time.monotonic()
+        self._heard = self.drive.clock.now()

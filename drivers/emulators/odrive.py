@@ -6,12 +6,14 @@ This module packs and unpacks frames itself and uses none of the driver's code.
 
 import math
 import struct
-import time
 from collections.abc import Sequence
 from typing import Any
 
+import can
+
 from stribeck.drivers.emulators.body import Drive
 from stribeck.drivers.emulators.can_bus import CanEmulator, Node, Send
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.ident.arm.arm_file import ArmFile
 
 # the emulator's own endpoint: a value written here (uint32) causes this fault of the axis
@@ -58,7 +60,7 @@ class Axis(Node):
         self.values: dict[str, Any] = {name: value for name, (_, value) in _START.items()}
         # disarm reasons, active errors, state
         self.error, self.active, self.state = 0, 0, _IDLE
-        self._fed = self._beat = time.monotonic()
+        self._fed = self._beat = self.drive.clock.now()
         self._limit()
         self.drive.let_go()
 
@@ -97,7 +99,7 @@ class Axis(Node):
             self.values["axis0.controller.config.control_mode"] = control
             self.values["axis0.controller.config.input_mode"] = inputs
         elif command == 0x0D and len(data) == 8:
-            self._fed = time.monotonic()
+            self._fed = self.drive.clock.now()
             self.values["axis0.controller.input_vel"] = struct.unpack_from("<f", data)[0]
             self._follow()
         elif command == 0x18:
@@ -105,7 +107,7 @@ class Axis(Node):
 
     def tick(self) -> None:
         """Send the heartbeat, and check speed and watchdog, which also runs without power."""
-        now = time.monotonic()
+        now = self.drive.clock.now()
         if now - self._beat >= _BEAT and not self.silent:
             self._beat = now
             self._heartbeat()
@@ -175,9 +177,15 @@ class Axis(Node):
 class Emulator(CanEmulator):
     """ODrive axes, which measure when they are asked for estimates."""
 
-    def __init__(self, arm: ArmFile, seed: int | None = None, bus: Any = None) -> None:
+    def __init__(
+        self,
+        arm: ArmFile,
+        seed: int | None = None,
+        bus: can.BusABC | None = None,
+        clock: Clock = REAL_TIME,
+    ) -> None:
         self._driver = dict(arm.driver.model_extra or {})
-        super().__init__(arm, seed, bus)
+        super().__init__(arm, seed, bus, clock)
 
     def nodes(self, drives: Sequence[Drive], send: Send) -> Sequence[Axis]:
         """Make an axis for each drive."""

@@ -4,12 +4,33 @@ import errno
 import os
 import select
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from stribeck.ident.errors import InputError
+
+# bytes of a client that were not understood yet, and a function that sends it an answer after the
+# time that question and answer take on the wire [s]
+Received = tuple[bytearray, Callable[[bytes, float], None]]
+
+
+class Line(Protocol):
+    """A line on which servos listen."""
+
+    def receive(self, timeout: float) -> list[Received]:
+        """Return the buffers that got new bytes."""
+
+    def close(self) -> None:
+        """Leave the line."""
+
+
+def open_line(port: str) -> Line:
+    """Listen on a TCP port or create a pty, as the arm file's `port` says."""
+    return TcpLine(port) if "://" in port else PtyLine(Path(port))
 
 
 class TcpLine:
@@ -34,7 +55,7 @@ class TcpLine:
             raise
         self._clients: dict[socket.socket, bytearray] = {}
 
-    def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
+    def receive(self, timeout: float) -> list[Received]:
         """Return the buffers that got new bytes, each with a function that sends an answer."""
         came = []
         for one in select.select([self._listener, *self._clients], [], [], timeout)[0]:
@@ -61,8 +82,9 @@ class TcpLine:
             one.close()
 
 
-def _sender(client: socket.socket) -> Callable[[bytes], None]:
-    def send(data: bytes) -> None:
+def _sender(client: socket.socket) -> Callable[[bytes, float], None]:
+    def send(data: bytes, after: float) -> None:
+        time.sleep(after)
         with suppress(OSError):
             client.sendall(data)
 
@@ -88,14 +110,15 @@ class PtyLine:
         path.unlink(missing_ok=True)  # an old link to a closed pty
         path.symlink_to(os.ttyname(self._slave))
 
-    def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
+    def receive(self, timeout: float) -> list[Received]:
         """Return the buffer if it got new bytes, with a function that sends an answer."""
         if not select.select([self._master], [], [], timeout)[0]:
             return []
         self._buffer += os.read(self._master, 4096)
         return [(self._buffer, self._send)]
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, data: bytes, after: float) -> None:
+        time.sleep(after)
         os.write(self._master, data)
 
     def close(self) -> None:

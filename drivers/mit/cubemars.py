@@ -5,7 +5,6 @@ AK motors have no registers and no watchdog, and do not report whether they are 
 program hangs, the ramp stops and the motors stay at its last position.
 """
 
-import time
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -198,7 +197,7 @@ class CubemarsAxis(PolledAxis):
         last frame is then repeated, which changes nothing, and the ramp begins again at the
         position that the motor reports in its answer.
         """
-        now = time.monotonic()
+        now = self.clock.now()
         if (
             self._ramp is not None
             and self._resumed is None
@@ -267,7 +266,7 @@ class CubemarsAxis(PolledAxis):
         """Clear a fault by rest mode, which works if the cause is gone."""
         self._state()
         self.ask(self._rest(), "error")
-        time.sleep(0.02)
+        self.clock.sleep(0.02)
         error = self._fault = self._state()
         if error:
             raise self.error(f"still has its fault after the reset: {mit.cubemars_words(error)}")
@@ -300,7 +299,7 @@ class CubemarsAxis(PolledAxis):
             q, _, tau = self.shaft.measured(state)
             self.measured(
                 Reading(
-                    time.monotonic(),
+                    self.clock.now(),
                     q,
                     self._slope.add(self._asked, q),
                     tau,
@@ -356,8 +355,8 @@ class CubemarsLink(PolledLink):
         connecting switches power off.
         """
         assert self._bus is not None
-        end = time.monotonic() + _LISTEN
-        while (left := end - time.monotonic()) > 0.0:
+        end = self.clock.now() + _LISTEN
+        while (left := end - self.clock.now()) > 0.0:
             message = self._bus.recv(left)
             if message is None:
                 return

@@ -3,7 +3,6 @@ each cycle sends a velocity frame and receives a state. A motor that receives no
 within its timeout loses power.
 """
 
-import time
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -137,7 +136,7 @@ class DamiaoAxis(PolledAxis):
     def _turns(self) -> bool:
         """Whether the joint moves by more than the creep of a joint that a velocity loop holds."""
         before, _, _ = self.shaft.measured(self.state())
-        time.sleep(_LOOK)
+        self.clock.sleep(_LOOK)
         after, _, _ = self.shaft.measured(self.state())
         return abs(after - before) > max(_TURNS * _LOOK, 2.0 * self.steps.position)
 
@@ -228,7 +227,7 @@ class DamiaoAxis(PolledAxis):
             return
         for data in (mit.CLEAR, mit.DISABLE):
             self.link.send(Frame(self.drive.id, data))
-            time.sleep(0.02)
+            self.clock.sleep(0.02)
         status = self.state().status
         if status != 0:
             raise self.error(f"still has its fault after the reset: {mit.damiao_words(status)}")
@@ -260,7 +259,7 @@ class DamiaoAxis(PolledAxis):
             q, _, tau = self.shaft.measured(state)
             self.measured(
                 Reading(
-                    time.monotonic(),
+                    self.clock.now(),
                     q,
                     self._slope.add(self._asked, q),
                     tau,

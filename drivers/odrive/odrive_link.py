@@ -4,7 +4,6 @@ watchdog's time is disarmed.
 """
 
 import math
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -230,7 +229,7 @@ class OdriveAxis(PolledAxis):
         self._beat = None
         for _ in range(2):  # this computer may have paused during the first wait
             if (
-                self.link.listen(lambda: self._beat is not None, time.monotonic() + _BEATS)
+                self.link.listen(lambda: self._beat is not None, self.clock.now() + _BEATS)
                 and self._beat is not None
             ):
                 return self._beat[1]
@@ -257,9 +256,9 @@ class OdriveAxis(PolledAxis):
 
     def power_on(self) -> Iterator[Frame]:
         """Request for closed loop, repeated from time to time, since the axis needs time."""
-        if time.monotonic() - self._requested > _PATIENCE:
+        if self.clock.now() - self._requested > _PATIENCE:
             # an earlier heartbeat has an outdated state
-            self._requested, self._beat = time.monotonic(), None
+            self._requested, self._beat = self.clock.now(), None
             yield self._frame(cansimple.STATE, cansimple.pack_state(cansimple.CLOSED_LOOP))
 
     def power_off(self) -> Iterator[Frame]:
@@ -289,7 +288,7 @@ class OdriveAxis(PolledAxis):
         self.link.send(self.setpoint(0.0))
         self.write(WATCHDOG, False)
         self.link.send(self._frame(cansimple.CLEAR, b"\0"))
-        time.sleep(0.02)
+        self.clock.sleep(0.02)
         if error := self._error():
             raise self.error(f"still has its fault after the reset: {cansimple.error_words(error)}")
 
@@ -324,7 +323,7 @@ class OdriveAxis(PolledAxis):
             return
         self.answers[command] = found
         if command == cansimple.HEARTBEAT:
-            self._beat, self._heard = found, time.monotonic()
+            self._beat, self._heard = found, self.clock.now()
         elif command == cansimple.TEMPERATURE:
             self._temperature = found[1]
         elif command in (cansimple.ENCODER, cansimple.TORQUES) and self.due:
@@ -341,7 +340,7 @@ class OdriveAxis(PolledAxis):
         error, state = self._beat or (0, 0)
         self.measured(
             Reading(
-                time.monotonic(),
+                self.clock.now(),
                 position * self._turn + self.joint.table.zero_offset,
                 velocity * self._turn,
                 torque * self._torque,

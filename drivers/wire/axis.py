@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 
 BRAKE_CLOSES = 0.1  # s from power-off until the brake holds; most brakes need less
@@ -25,7 +26,7 @@ class Reading:
     Attributes
     ----------
     t : float
-        Time at which the values were received, by `time.monotonic` [s].
+        Time at which the values were received, by the clock of the axis [s].
     q, dq, tau : float
         Position, velocity, torque.
     status : int
@@ -75,6 +76,8 @@ class Axis(ABC):
     watched : bool
         Whether the drive has confirmed that it stops by itself when the host falls
         silent; `configure` sets it.
+    clock : Clock
+        Clock of all times of the drive; set before `configure`.
     unwatched : str
         Words for the motion of the joint after the host falls silent, if the drive has no watchdog.
     """
@@ -85,6 +88,7 @@ class Axis(ABC):
     replies: int = 0
     corrupt: int = 0
     watched: bool = False
+    clock: Clock = REAL_TIME
     unwatched: str = "moves on at its last speed"
 
     @property

@@ -2,7 +2,6 @@
 ticks, and keeps the clocks.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,7 +41,7 @@ class Tally:
 class Cycle:
     """Exchanges set-points for replies on the time grid of the arm's rate.
 
-    It keeps four times by `time.monotonic`: the time at which the arm was entered, which is t = 0
+    It keeps four times by the clock of the link: the time at which the arm was entered, which is t = 0
     of samples; the time at which the next cycle is due; the time of the last request for replies;
     and the gap between the last two requests.
 
@@ -59,6 +58,8 @@ class Cycle:
 
     Attributes
     ----------
+    clock : Clock
+        Clock of the link.
     period : float
         Duration of a cycle [s].
     gap : float
@@ -66,7 +67,7 @@ class Cycle:
     """
 
     def __init__(self, link: DriveLink, rate: float, watchdog: float, tally: Tally) -> None:
-        self.link, self.axes, self.tally = link, link.axes, tally
+        self.link, self.axes, self.tally, self.clock = link, link.axes, tally, link.clock
         self.period, self.gap = 1.0 / rate, 0.0
         self._began, self._tick, self._asked = 0.0, 0.0, 0.0
         self._longest_pause, self._stale_age = watchdog + self.period, stale_age(rate)
@@ -77,24 +78,24 @@ class Cycle:
         """Start the time of samples at zero and make the first cycle due;
         called when the arm is entered.
         """
-        self._began = self._tick = self._asked = time.monotonic()
+        self._began = self._tick = self._asked = self.clock.now()
 
     def due_now(self) -> None:
         """Make the next cycle due now, however long the pause before it was."""
-        self._tick = time.monotonic()
+        self._tick = self.clock.now()
 
     def wait(self) -> None:
         """Wait until the next cycle is due."""
-        now = time.monotonic()
+        now = self.clock.now()
         if now < self._tick:
-            time.sleep(self._tick - now)
+            self.clock.sleep(self._tick - now)
         elif now - self._tick > self.period:  # missed periods are skipped, not sent later
             self.tally.late += 1
             self._tick += int((now - self._tick) / self.period) * self.period
 
     def since_asked(self) -> float:
         """Time since the last request for replies [s]."""
-        return time.monotonic() - self._asked
+        return self.clock.now() - self._asked
 
     def too_long(self, pause: float) -> bool:
         """Whether drives may have stopped by themselves after this pause [s] without frames."""
@@ -117,7 +118,7 @@ class Cycle:
         """Send the set-points of the axes, wait for replies, and return the sample."""
         self._tick += self.period
         before = self._asked
-        self._asked = self.link.exchange(time.monotonic() + _PATIENCE * self.period)
+        self._asked = self.link.exchange(self.clock.now() + _PATIENCE * self.period)
         self.gap = self._asked - before
         return self._gather()
 

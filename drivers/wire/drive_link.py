@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from stribeck.drivers.wire.axis import Axis
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.drivers.wire.drive_keys import Keys, LinkKeys
 from stribeck.drivers.wire.driven_joint import DrivenJoint
 from stribeck.ident.model.mechanism import Mechanism
@@ -22,6 +23,8 @@ class DriveLink(ABC):
         Subset of {"velocity", "torque"}.
     mechanism : Mechanism
         The arm's model, for drives that need its gravity torque; set before `open`.
+    clock : Clock
+        Clock of the cycles, also of all axes; set before `open`.
     knows_coupling : bool
         Whether the axes may be motors that move several joints.
     error_frames : int
@@ -35,6 +38,7 @@ class DriveLink(ABC):
     modes: frozenset[str] = frozenset({"velocity"})
     knows_coupling: ClassVar[bool] = True
     mechanism: Mechanism
+    clock: Clock = REAL_TIME
     error_frames: int = 0
 
     @property
@@ -74,7 +78,7 @@ class DriveLink(ABC):
         Returns
         -------
         float
-            Time at which the axes were asked and measured, by `time.monotonic` [s].
+            Time at which the axes were asked and measured, by `clock` [s].
         """
 
     @abstractmethod

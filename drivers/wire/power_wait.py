@@ -1,6 +1,5 @@
 """Waiting until drives reach a power state: "on", "held" or "off"."""
 
-import time
 from collections.abc import Sequence
 
 from stribeck.drivers.errors import DriverError
@@ -41,7 +40,7 @@ class PowerWait:
             cycle,
             at_rest,
         )
-        self._end = time.monotonic() + patience
+        self._end = self._cycle.clock.now() + patience
         self._enough = _ENOUGH.get(power, (power,))
 
     def over(self) -> bool:
@@ -56,7 +55,7 @@ class PowerWait:
 
     def late(self) -> bool:
         """Whether the drives have taken longer than they may."""
-        return time.monotonic() > self._end
+        return self._cycle.clock.now() > self._end
 
     def error(self) -> DriverError:
         """Return the error for the first drive that is late."""

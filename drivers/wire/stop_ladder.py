@@ -2,7 +2,6 @@
 off for joints with brakes.
 """
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -120,10 +119,10 @@ class StopLadder:
         acceleration = self._limits.acceleration
         braking = np.abs(velocity) / acceleration
         end, drop = (
-            time.monotonic() + float(braking.max()) + _BRAKING_MARGIN,
+            self._cycle.clock.now() + float(braking.max()) + _BRAKING_MARGIN,
             acceleration * self._cycle.period,
         )
-        while time.monotonic() < end:
+        while self._cycle.clock.now() < end:
             velocity -= np.clip(velocity, -drop, drop)
             for axis, value in zip(self.axes, velocity, strict=True):
                 axis.command("velocity", float(value))
@@ -199,16 +198,16 @@ class StopLadder:
         The position of each joint is observed for the closing time of a brake, and again while the
         joint moves. Velocities are not used: they are noisy, and near zero for moments.
         """
-        begin, stood = time.monotonic(), self._places()
+        begin, stood = self._cycle.clock.now(), self._places()
         loose = [
             j
             for j, axis in enumerate(self.axes)
             if not axis.joint.falls and axis.power in ("off", "fault")
         ]
         places = stood
-        while loose and time.monotonic() < begin + _GRIPS:
-            before, end = places, time.monotonic() + BRAKE_CLOSES
-            while time.monotonic() < end:
+        while loose and self._cycle.clock.now() < begin + _GRIPS:
+            before, end = places, self._cycle.clock.now() + BRAKE_CLOSES
+            while self._cycle.clock.now() < end:
                 self.try_cycle()
             places = self._places()
             loose = [j for j in loose if abs(places[j] - before[j]) > self._at_rest.braked[j]]

@@ -1,6 +1,5 @@
 """An arm of drives on a bus behind the `Arm` interface: connect, greet, enable, step, stop."""
 
-import time
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +18,7 @@ from stribeck.drivers.errors import ArmStopped, DriverError
 from stribeck.drivers.interrupts import endings_raised, uninterrupted
 from stribeck.drivers.realtime import real_time
 from stribeck.drivers.wire.at_rest import AtRest
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.drivers.wire.connection import set_up, take_bus
 from stribeck.drivers.wire.cycle import Cycle, Tally
 from stribeck.drivers.wire.drive_keys import read_keys
@@ -54,6 +54,8 @@ class WiredArm:
     transport : optional
         An open python-can bus or serial port. By default, entering opens the bus or
         port that the arm file names.
+    clock : Clock, optional
+        Clock of drives and cycles; a virtual one needs a transport whose members move it.
 
     Raises
     ------
@@ -61,7 +63,13 @@ class WiredArm:
         If the driver refuses a key, a limit is missing, or the bus cannot carry the rate.
     """
 
-    def __init__(self, arm: ArmFile, link: type[DriveLink], transport: Any = None) -> None:
+    def __init__(
+        self,
+        arm: ArmFile,
+        link: type[DriveLink],
+        transport: Any = None,
+        clock: Clock = REAL_TIME,
+    ) -> None:
         mechanism = load_mechanism(arm)
         check_against_model(arm, mechanism)
         self.names, self.rate, self.limits = mechanism.names, arm.driver.rate, arm.limits(mechanism)
@@ -86,6 +94,9 @@ class WiredArm:
             self.link = link(self.joints, keys, drives)
         self.file = arm
         self.link.mechanism = mechanism
+        self._clock = self.link.clock = clock
+        for axis in self.link.axes:
+            axis.clock = clock
         self.watchdog: float = keys.watchdog
         # the caller of an open bus decides who else uses it
         self._place = keys.place if transport is None else ""
@@ -133,7 +144,7 @@ class WiredArm:
             set_up(self.axes, self._watchdog_needed)
             self._leave = undo.pop_all()
         self._cycle.begin()
-        self.epoch = time.time()
+        self.epoch = self._clock.since_1970()
         self._reason = "it has not been enabled"
         return self
 
@@ -199,9 +210,9 @@ class WiredArm:
         DriverError
             If a drive does not reply, or a joint stands beyond its limits.
         """
-        end = time.monotonic() + _FIRST_REPLY
+        end = self._clock.now() + _FIRST_REPLY
         places = self.look(_FIRST)
-        while (silent := self._cycle.silent()) and time.monotonic() < end:
+        while (silent := self._cycle.silent()) and self._clock.now() < end:
             places = self.look(_FIRST)
         if silent:
             raise DriverError(f"{silent[0]} does not reply; nothing was powered")

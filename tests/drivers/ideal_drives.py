@@ -1,9 +1,9 @@
 """Drives in this process that follow and reply immediately, or not at all."""
 
-import time
-
 from stribeck.drivers.wire.axis import Axis, Reading, Steps
+from stribeck.drivers.wire.clock import VirtualClock
 from stribeck.drivers.wire.drive_link import DriveLink
+from stribeck.drivers.wire.wired_arm import WiredArm
 
 PAUSE = 0.07  # s: longer than a drive may be silent, shorter than its watchdog's time
 
@@ -70,18 +70,23 @@ class Loopback(DriveLink):
         return 0.0
 
     def exchange(self, deadline):
-        asked = time.monotonic()
+        asked = self.clock.now()
         if self.failures:
             self.failures -= 1
             raise OSError("no buffer space available")
         if self.pauses:
             self.pauses -= 1
-            time.sleep(PAUSE)
+            self.clock.sleep(PAUSE)
             return asked
         for axis in self.axes:
             axis.q += axis.velocity * 0.005
             if not axis.mute:
                 axis.reading = Reading(
-                    time.monotonic(), axis.q, next(axis.noise) if axis.noise else axis.velocity, 0.0
+                    self.clock.now(), axis.q, next(axis.noise) if axis.noise else axis.velocity, 0.0
                 )
         return asked
+
+
+def ideal_arm(arm):
+    """An arm of ideal drives in virtual time."""
+    return WiredArm(arm, Loopback, clock=VirtualClock())

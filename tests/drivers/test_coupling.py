@@ -6,10 +6,9 @@ import pytest
 from stribeck.drivers.arm import Command
 from stribeck.drivers.coupling import limits_of_motors
 from stribeck.drivers.errors import DriverError
-from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
-from tests.drivers.ideal_drives import Loopback
+from tests.drivers.ideal_drives import ideal_arm
 from tests.drivers.wires import PAIR, steps, virtual_drives, with_port
 
 COUPLED = {"transmission": {"lift": {"turn": 0.5}}}
@@ -33,7 +32,7 @@ def test_limits_of_motors_let_joints_use_their_limits(make_arm):
 
 
 def test_set_points_go_to_motors_and_replies_are_converted_to_joints(make_arm):
-    with WiredArm(make_arm(COUPLED), Loopback) as arm:
+    with ideal_arm(make_arm(COUPLED)) as arm:
         arm.enable()
         samples = steps(arm, 20, RATE)
         assert [axis.velocity for axis in arm.axes] == pytest.approx(OF_MOTORS)

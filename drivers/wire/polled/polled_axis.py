@@ -2,7 +2,6 @@
 independent of the protocol.
 """
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
@@ -225,7 +224,7 @@ class PolledAxis(Axis):
         armed watchdog would let it fall.
         """
         self._velocity, self._goal = 0.0, "held"
-        self._standstill.hold(time.monotonic())
+        self._standstill.hold(self.clock.now())
 
     def disable(self) -> None:
         """Switch power off."""
@@ -243,7 +242,7 @@ class PolledAxis(Axis):
 
     def frames(self) -> Iterator[Frame]:
         """Frames of this cycle."""
-        self.due, self._asked = True, time.monotonic()
+        self.due, self._asked = True, self.clock.now()
         condition = self.condition
         told = self._goal == "on" or (
             condition in ("powered", "unknown") and self._goal is not None
@@ -305,7 +304,7 @@ class PolledAxis(Axis):
     def forget(self) -> None:
         """Forget the time before a pause; called before cycles begin again."""
         self.due = False
-        self._standstill.forget(time.monotonic())
+        self._standstill.forget(self.clock.now())
 
     def ask(
         self,
@@ -323,8 +322,8 @@ class PolledAxis(Axis):
             self.link.clear()
             self.answers.pop(key, None)
             self.link.send(frame)
-            end = time.monotonic() + _REPLY
-            while (now := time.monotonic()) < end:
+            end = self.clock.now() + _REPLY
+            while (now := self.clock.now()) < end:
                 self.link.feed()
                 if self.link.listen(
                     lambda: key in self.answers, min(end, now + self.keys.feed_period)

@@ -2,7 +2,6 @@
 also waits for the answers.
 """
 
-import time
 from collections.abc import Callable
 
 import can
@@ -59,7 +58,7 @@ class PolledLink(DriveLink):
         with all_tried() as tried:
             with tried():
                 self.clear()
-            asked = time.monotonic()
+            asked = self.clock.now()
             for axis in self._axes:
                 with tried():
                     for frame in axis.frames():
@@ -71,7 +70,7 @@ class PolledLink(DriveLink):
         """Repeat set-point zero to drives whose watchdogs run while other drives are
         asked outside the cycles.
         """
-        now = time.monotonic()
+        now = self.clock.now()
         if now - self._fed > self._keys.feed_period:
             self._fed = now
             for axis in self._axes:
@@ -108,7 +107,7 @@ class PolledLink(DriveLink):
         whether `done()` came in time.
         """
         while not done():
-            left = deadline - time.monotonic()
+            left = deadline - self.clock.now()
             if left <= 0.0:
                 return False
             self._take(left)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stribeck.drivers.emulators.body import Body
+from stribeck.drivers.wire.clock import VirtualClock
 from tests.drivers.wires import PAIR, virtual_drives, with_port
 
 
@@ -73,9 +74,14 @@ def test_each_drive_gets_its_torque_limit_or_has_its_own(make_arm, kind):
 
 
 @pytest.fixture
-def braked(make_arm):
+def clock():
+    return VirtualClock()
+
+
+@pytest.fixture
+def braked(make_arm, clock):
     """The boom stands level and powered, and has a brake."""
-    made = Body(make_arm({"joints": {"lift": {"stop": "brake"}}}))
+    made = Body(make_arm({"joints": {"lift": {"stop": "brake"}}}), clock=clock)
     for drive in made.drives:
         drive.power = "velocity"
     after(made, 0.1)
@@ -108,22 +114,22 @@ def test_a_brake_holds_more_torque_than_its_drive_may_give(braked):
     assert abs(lift.dq) < 1e-3
 
 
-def test_at_rest_time_passes_without_physics_steps_until_a_drive_gets_power(braked, monkeypatch):
+def test_at_rest_time_passes_without_physics_steps_until_a_drive_gets_power(
+    braked, clock, monkeypatch
+):
     """An unused emulator needs no computing time; warm-up and rest continue."""
-    now = 100.0
-    monkeypatch.setattr("stribeck.drivers.emulators.body.time.monotonic", lambda: now)
     for drive in braked.drives:
         drive.let_go()
     # the lift's brake closes, the other joint stands by its friction
     for _ in range(400):
-        now += 0.005
+        clock.sleep(0.005)
         braked.advance()
     assert braked.resting
     stepped = []
-    monkeypatch.setattr(braked, "_step", lambda step=braked._step: (stepped.append(now), step())[1])
+    monkeypatch.setattr(braked, "_step", lambda step=braked._step: (stepped.append(1), step())[1])
     began = braked._arm._loop._data.time
     q = [drive.q for drive in braked.drives]
-    now += 20.0
+    clock.sleep(20.0)
     braked.advance()
     assert stepped == []
     assert braked._arm._loop._data.time == pytest.approx(began + 20.0, abs=0.01)
@@ -131,7 +137,7 @@ def test_at_rest_time_passes_without_physics_steps_until_a_drive_gets_power(brak
     for drive in braked.drives:
         drive.power, drive.target = "velocity", 1.0
     for _ in range(20):
-        now += 0.005
+        clock.sleep(0.005)
         braked.advance()
     assert len(stepped) > 40
     assert [drive.dq for drive in braked.drives] == pytest.approx([1.0] * 2, abs=0.2)

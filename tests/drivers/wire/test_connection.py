@@ -6,8 +6,7 @@ import sys
 import can
 import pytest
 
-from stribeck.drivers.wire.wired_arm import WiredArm
-from tests.drivers.ideal_drives import Loopback
+from tests.drivers.ideal_drives import Loopback, ideal_arm
 
 
 @pytest.mark.parametrize(
@@ -20,7 +19,7 @@ def test_an_error_of_closing_the_interface_does_not_hide_the_reason(make_arm, mo
         raise can.CanOperationError("could not write to serial device")
 
     def move():
-        with WiredArm(make_arm(), Loopback) as made:
+        with ideal_arm(make_arm()) as made:
             made.enable()
             raise why
 
@@ -28,7 +27,7 @@ def test_an_error_of_closing_the_interface_does_not_hide_the_reason(make_arm, mo
     with pytest.raises(type(why)) as raised:
         move()
     assert raised.value is why
-    WiredArm(make_arm(), Loopback).reset()
+    ideal_arm(make_arm()).reset()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
@@ -40,6 +39,6 @@ def test_ctrl_c_during_the_release_of_the_bus_takes_effect_afterwards(make_arm, 
         closed.append(link)
 
     monkeypatch.setattr(Loopback, "close", close)
-    with pytest.raises(KeyboardInterrupt), WiredArm(make_arm(), Loopback):
+    with pytest.raises(KeyboardInterrupt), ideal_arm(make_arm()):
         pass
     assert len(closed) == 1

@@ -1,7 +1,5 @@
 """Pauses of this computer and silent drives in the cycle of a bus."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -42,27 +40,25 @@ def test_repeated_pauses_do_not_hide_silent_drives(arm):
 
 def test_a_drive_that_falls_silent_is_named_in_time(arm):
     arm.axes[1].mute = True
-    began = time.monotonic()
+    began = arm.link.clock.now()
     with pytest.raises(
         DriverError, match=r"lift has not replied for \d+ ms; then lift does not reply"
     ):
         steps(arm, 1000, np.array([0.1, 0.1]))
     assert arm.axes[0].velocity == 0.0
     # the ladder then waits for a reply of the silent drive
-    assert 0.05 < time.monotonic() - began < 3.0
+    assert 0.05 < arm.link.clock.now() - began < 3.0
 
 
 @pytest.mark.parametrize("waiting", [False, True])
 def test_after_a_pause_longer_than_the_watchdog_the_arm_is_stopped(arm, monkeypatch, waiting):
     """The program pauses before it sends, or while it waits for the time to send."""
     steps(arm, 3, np.array([0.1, 0.1]))
-    before, pause, sleep = [axis.q for axis in arm.axes], arm.watchdog + 0.05, time.sleep
+    before, pause = [axis.q for axis in arm.axes], arm.watchdog + 0.05
+    sleep = arm.link.clock.sleep
     with monkeypatch.context() as patch:
         if waiting:
-            patch.setattr(
-                "stribeck.drivers.wire.cycle.time.sleep",
-                lambda seconds: (sleep(pause), patch.undo()),
-            )
+            patch.setattr(arm.link.clock, "sleep", lambda seconds: (sleep(pause), patch.undo()))
         else:
             sleep(pause)
         with pytest.raises(DriverError, match=r"this computer sent nothing for \d+ ms"):

@@ -1,21 +1,18 @@
 """Joints that move while drives are powered up."""
 
-import time
-
 import numpy as np
 import pytest
 
 from stribeck.drivers.errors import DriverError
-from stribeck.drivers.wire.wired_arm import WiredArm
-from tests.drivers.ideal_drives import Ideal, Loopback
+from tests.drivers.ideal_drives import Ideal, ideal_arm
 
 
 def test_a_joint_that_moves_while_others_are_powered_up_stops_all(make_arm, monkeypatch):
     """For example a joint whose motor is commutated wrongly; before a drive has power,
     its joint has no set-point.
     """
-    ready = time.monotonic() + 0.2
-    with WiredArm(make_arm(), Loopback) as arm:
+    with ideal_arm(make_arm()) as arm:
+        ready = arm.link.clock.now() + 0.2
         arm.axes[0].q = 0.1
         monkeypatch.setattr(Ideal, "enable", lambda axis: setattr(axis, "velocity", 1.0))
         monkeypatch.setattr(
@@ -25,7 +22,7 @@ def test_a_joint_that_moves_while_others_are_powered_up_stops_all(make_arm, monk
                 lambda axis: (
                     "on"
                     if axis.state == "off"
-                    and time.monotonic() > ready + (0.5 if axis is arm.axes[1] else 0.0)
+                    and axis.clock.now() > ready + (0.5 if axis is arm.axes[1] else 0.0)
                     else axis.state
                 )
             ),
@@ -48,10 +45,10 @@ def test_a_braked_joint_that_changes_position_before_power_on_lost_its_zero(
     """
 
     def enable(axis):
-        axis.q, axis.ready = axis.q + 0.3, time.monotonic() + 0.1
+        axis.q, axis.ready = axis.q + 0.3, axis.clock.now() + 0.1
 
-    with WiredArm(
-        make_arm({"joints": {name: {"stop": stop} for name in ("turn", "lift")}}), Loopback
+    with ideal_arm(
+        make_arm({"joints": {name: {"stop": stop} for name in ("turn", "lift")}})
     ) as arm:
         monkeypatch.setattr(Ideal, "enable", enable)
         monkeypatch.setattr(
@@ -60,7 +57,7 @@ def test_a_braked_joint_that_changes_position_before_power_on_lost_its_zero(
             property(
                 lambda axis: (
                     "on"
-                    if axis.state == "off" and time.monotonic() > getattr(axis, "ready", np.inf)
+                    if axis.state == "off" and axis.clock.now() > getattr(axis, "ready", np.inf)
                     else axis.state
                 )
             ),

@@ -1,23 +1,21 @@
 """The ladder that ends motion: each rung is tried, and failures are reported."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
 
 from stribeck.drivers.arm import Command
 from stribeck.drivers.errors import DriverError
-from stribeck.drivers.wire.wired_arm import WiredArm
-from tests.drivers.ideal_drives import Ideal, Loopback
+from tests.drivers.ideal_drives import Ideal, ideal_arm
 from tests.drivers.wires import steps
 
 
 @pytest.fixture
 def faulty(make_arm, monkeypatch):
     """An arm with brakes whose first drive reports a fault after the command to stop."""
-    with WiredArm(
-        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback
+    with ideal_arm(
+        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}})
     ) as arm:
         arm.enable()
         steps(arm, 3)
@@ -34,8 +32,8 @@ def test_a_brake_that_does_not_hold_is_reported(make_arm, monkeypatch):
     """The brake is worn or missing: without this message the program
     would end as if all were well.
     """
-    with WiredArm(
-        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback
+    with ideal_arm(
+        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}})
     ) as arm:
         arm.enable()
         steps(arm, 3)
@@ -53,31 +51,31 @@ def test_a_brake_that_does_not_hold_is_reported(make_arm, monkeypatch):
 
 
 def test_the_ladder_waits_for_a_joint_that_sinks_until_its_brake_holds(make_arm, monkeypatch):
-    with WiredArm(
-        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback
+    with ideal_arm(
+        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}})
     ) as arm:
         arm.enable()
         steps(arm, 3)
         gone = []
 
         def disable(axis):
-            gone.append(time.monotonic() + 0.3)
+            gone.append(axis.clock.now() + 0.3)
             axis.state = "off"
             monkeypatch.setattr(
                 Ideal,
                 "velocity",
-                property(lambda axis: 0.2 * (time.monotonic() < gone[0]), lambda axis, value: None),
+                property(lambda axis: 0.2 * (axis.clock.now() < gone[0]), lambda axis, value: None),
                 raising=False,
             )
 
         monkeypatch.setattr(Ideal, "disable", disable)
         arm.stop("enough")
-        assert time.monotonic() > gone[0]
+        assert arm.link.clock.now() > gone[0]
 
 
 def test_a_noisy_velocity_is_not_taken_for_a_slipping_brake(make_arm, monkeypatch):
-    with WiredArm(
-        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback
+    with ideal_arm(
+        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}})
     ) as arm:
         arm.enable()
         steps(arm, 3)
@@ -95,8 +93,8 @@ def test_each_brake_is_observed_separately(make_arm, monkeypatch):
     """A slipping brake is reported alone; silence or rest of other
     joints is not attributed to it.
     """
-    with WiredArm(
-        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback
+    with ideal_arm(
+        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}})
     ) as arm:
         arm.enable()
         steps(arm, 3)
@@ -185,16 +183,14 @@ def test_an_unexpected_exception_of_a_rung_hides_neither_reason_nor_other_errors
 @pytest.mark.parametrize("coasts", [0.4, 9.0])
 def test_brakes_close_once_the_joints_are_at_rest(make_arm, monkeypatch, coasts):
     """A drive reports "held" as soon as it begins to stop."""
-    arm = WiredArm(
-        make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}), Loopback
-    )
+    arm = ideal_arm(make_arm({"joints": {name: {"stop": "brake"} for name in ("turn", "lift")}}))
     arm.__enter__()
     arm.enable()
 
     def slower(axis):
-        axis.state, began, pace = "held", time.monotonic(), axis.velocity
+        axis.state, began, pace = "held", axis.clock.now(), axis.velocity
         ramp = property(
-            lambda axis: max(0.0, pace * (1.0 - (time.monotonic() - began) / coasts)),
+            lambda axis: max(0.0, pace * (1.0 - (axis.clock.now() - began) / coasts)),
             lambda axis, value: None,
         )
         monkeypatch.setattr(Ideal, "velocity", ramp, raising=False)
@@ -230,9 +226,7 @@ def test_drives_without_watchdog_are_named(arm, monkeypatch):
 def test_a_joint_that_its_drive_does_not_hold_is_reported(make_arm, monkeypatch):
     """Without this message the program would end as if all were well, and the joint would fall."""
     monkeypatch.setattr(Ideal, "quick_stop", lambda axis: setattr(axis, "state", "fault"))
-    arm = WiredArm(
-        make_arm({"joints": {"lift": {"stop": "hold"}, "turn": {"stop": "brake"}}}), Loopback
-    )
+    arm = ideal_arm(make_arm({"joints": {"lift": {"stop": "hold"}, "turn": {"stop": "brake"}}}))
     arm.__enter__()
     arm.enable()
     with pytest.raises(

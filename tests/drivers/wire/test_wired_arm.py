@@ -9,12 +9,12 @@ from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import ArmStopped, DriverError
 from stribeck.drivers.wire.stop_ladder import StopLadder
 from stribeck.drivers.wire.wired_arm import WiredArm
-from tests.drivers.ideal_drives import Ideal, Loopback
+from tests.drivers.ideal_drives import Ideal, ideal_arm
 from tests.drivers.wires import PAIR, steps
 
 
 def test_an_arm_that_stands_beyond_its_limits_is_not_powered(make_arm):
-    with WiredArm(make_arm(), Loopback) as made:
+    with ideal_arm(make_arm()) as made:
         made.axes[1].q = 1.7
         with pytest.raises(
             DriverError,
@@ -35,7 +35,7 @@ def test_an_enabled_arm_is_stopped_by_any_call_but_a_step(arm, again):
 
 def test_an_arm_that_was_not_entered_cannot_be_looked_at(make_arm):
     with pytest.raises(ArmStopped, match="is not connected; enter it first"):
-        WiredArm(make_arm(), Loopback).look(1)
+        ideal_arm(make_arm()).look(1)
 
 
 def test_no_fault_is_cleared_while_another_program_moves_the_arm(make_arm, monkeypatch):
@@ -47,7 +47,7 @@ def test_no_fault_is_cleared_while_another_program_moves_the_arm(make_arm, monke
     monkeypatch.setattr(Ideal, "refuse_company", refuse)
     monkeypatch.setattr(Ideal, "reset", cleared.append)
     with pytest.raises(DriverError, match="lift follows another program"):
-        WiredArm(make_arm(), Loopback).reset()
+        ideal_arm(make_arm()).reset()
     assert cleared == []
 
 
@@ -95,7 +95,7 @@ def test_a_second_ctrl_c_before_the_ladder_delays_it_skips_no_rung(make_arm, mon
         stop(arm, reason)
 
     monkeypatch.setattr(WiredArm, "stop", struck)
-    arm = WiredArm(make_arm(), Loopback)
+    arm = ideal_arm(make_arm())
 
     def interrupted():
         with arm:

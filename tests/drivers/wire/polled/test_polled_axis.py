@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from stribeck.drivers.wire.axis import Reading, Steps
+from stribeck.drivers.wire.clock import VirtualClock
 from stribeck.drivers.wire.polled.polled_axis import Frame, PolledAxis
 
 VELOCITY, ON, OFF, RELEASE, SETTING, STATE = (Frame(k) for k in range(6))
@@ -48,23 +49,21 @@ class PlainAxis(PolledAxis):
 
 
 @pytest.fixture
-def axis(monkeypatch):
+def axis():
     """An axis with one setting, and a clock that `until_at_rest` moves."""
-    clock = SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
-    monkeypatch.setattr("stribeck.drivers.wire.polled.polled_axis.time", clock)
     made = PlainAxis(SimpleNamespace(name="turn", small=1.0), SimpleNamespace(watchdog=0.2))
     made.settings = {"limit": (SETTING, 1.0)}
-    made.clock = clock
+    made.clock = VirtualClock()
     made.forget()
     return made
 
 
 def cycle(axis, answered=True):
     """Frames sent beside the question for the state, and the power state after the answer."""
-    axis.clock.now += 0.005
+    axis.clock.sleep(0.005)
     sent = [frame for frame in axis.frames() if frame != STATE]
     if answered:
-        axis.measured(Reading(axis.clock.now, 0.5, 0.0, 0.0))
+        axis.measured(Reading(axis.clock.now(), 0.5, 0.0, 0.0))
     return sent
 
 
