@@ -21,8 +21,9 @@ from stribeck.experiments.arm_files.assumed_arm import assumed_arm
 from stribeck.experiments.excitation.allowance import Allowance
 from stribeck.experiments.excitation.expected import guesses, told
 from stribeck.experiments.methods.excitation_motion import plan_excitation
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import Wave, motion_profile
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.fit.arm.motion_information import Course, MotionInformation
 from stribeck.ident.fit.joint.options import Options

@@ -25,7 +25,7 @@ from stribeck.experiments.fit_runs import CALIBRATION, save_results
 from stribeck.experiments.importers.columns import parse_columns
 from stribeck.experiments.importers.import_log import import_log
 from stribeck.experiments.importers.readers import open_log
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.identify import identify

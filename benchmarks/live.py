@@ -19,8 +19,8 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.cli.screen.live import live
 from stribeck.experiments.cli.screen.progress import progress
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import approach
 from stribeck.experiments.recording.follow import Watch, follow
 from stribeck.ident.arm.arm_file import load_arm

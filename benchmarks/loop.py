@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import load_arm
 

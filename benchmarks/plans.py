@@ -31,10 +31,11 @@ from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.warm_up import plan_warm_up
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.check_plan import check_way
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed, Goal
 from stribeck.experiments.plans.forecast import expectations, ways_of
 from stribeck.experiments.plans.motion_profile import motion_profile
 from stribeck.experiments.plans.plan import Plan, Segment
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, Goal
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError

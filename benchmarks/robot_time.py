@@ -19,10 +19,11 @@ from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.methods.refine import band
 from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed, Trip
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design, Trip
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, DriverTable, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism

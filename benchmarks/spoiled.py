@@ -17,8 +17,8 @@ import tomlkit
 
 from stribeck.drivers.connect import connect
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.plan import Plan, plan_table
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.follow import follow
 from stribeck.experiments.recording.run_folders import new_run_folder

@@ -10,7 +10,7 @@ from benchmarks.foreign import fitted_case, read_set_points, run_case, table, wr
 from benchmarks.foreign_cases import CASES
 from benchmarks.foreign_judge import judge, says_misfit
 from benchmarks.foreign_physics import RATE, Gear, JointTruth, Log, drive
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 
 SMALL = ConstantSpeed(postures=4, speeds=5, longest_stroke=4.0)
 BY_NAME = {case.name: case for case in CASES}

@@ -7,6 +7,7 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clear.clearance import in_reach, ways_are_clear
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.margins import (
     MAX_GRAVITY_SHARE,
     PLANNED_SHARE,
@@ -16,7 +17,7 @@ from stribeck.experiments.plans.margins import (
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Plan, Segment
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.run import BREAKAWAY, arm_sha256
 

@@ -11,9 +11,10 @@ from stribeck.experiments.excitation.allowance import Allowance
 from stribeck.experiments.excitation.expected import Told, guesses, told, told_by_runs
 from stribeck.experiments.excitation.search import Search
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import Wave, motion_profile, with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.arm.motion_information import Course, MotionInformation

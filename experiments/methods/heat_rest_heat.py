@@ -10,11 +10,12 @@ import numpy as np
 
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, sweep
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.free_way import free_way
 from stribeck.experiments.plans.motion_profile import DWELL, with_robot_time
 from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Plan, Segment
-from stribeck.experiments.plans.speeds_and_postures import Design, Trip
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import arm_sha256

@@ -13,11 +13,12 @@ from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clear.clearance import may_move_together
+from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.free_way import free_way
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, with_robot_time
 from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import Design, Trip
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.log.lowest_speed import LowestSpeed
 from stribeck.ident.log.run import LOWEST_SPEED, arm_sha256

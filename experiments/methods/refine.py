@@ -8,8 +8,8 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError, TooShort
 from stribeck.experiments.methods.registry import plan_method
+from stribeck.experiments.plans.constant_speed_options import Goal
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import Goal
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.fit.information import learnt, speeds_at_extreme_loads
 from stribeck.ident.fit.joint.options import Options

@@ -15,9 +15,9 @@ from stribeck.experiments.methods.small_round_trips import SmallTrips, plan_pres
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.warm_up import Settling
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed, Goal
 from stribeck.experiments.plans.forecast import check_separable
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Goal
 from stribeck.experiments.recording.follow import Enough
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array

@@ -25,13 +25,15 @@ from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.one_joint_at_a_time import one_joint_trip, one_joint_ways
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clear.clearance import may_move_together
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.make_room import places_with_room
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Harmonics, Plan
-from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import PRESLIDING, arm_sha256
 from stribeck.ident.model.mechanism import Mechanism

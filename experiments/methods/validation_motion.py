@@ -13,6 +13,7 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clear.clearance import in_reach, ways_are_clear
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.margins import (
     MAX_GRAVITY_SHARE,
     PLANNED_SHARE,
@@ -26,8 +27,9 @@ from stribeck.experiments.plans.motion_profile import (
     with_robot_time,
 )
 from stribeck.experiments.plans.plan import Plan, Segment
-from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arrays import Array
 from stribeck.ident.log.run import VALIDATION, arm_sha256
 
 METHOD = "validation motion"

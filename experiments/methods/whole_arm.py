@@ -17,13 +17,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stribeck.experiments.plans.choose_round_trips import JointKnowledge, choose
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed, Goal, Trip
 from stribeck.experiments.plans.forecast import Ways, expectations, points_ahead, way_of
 from stribeck.experiments.plans.make_room import free_and_strong, places_with_room
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, DWELL
 from stribeck.experiments.plans.order import REFERENCE, REFERENCES, Visits, in_order
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import Array, ConstantSpeed, Design, Goal, Trip
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arrays import Array
 from stribeck.ident.fit.information import Expectation
 
 METHOD = "time-reversed whole-arm round trips"

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stribeck.experiments.plans.speeds_and_postures import Array, Goal, Trip
+from stribeck.experiments.plans.constant_speed_options import Goal, Trip
+from stribeck.ident.arrays import Array
 from stribeck.ident.fit.information import Expectation, Outlook, information, planned
 
 _MUCH = 0.3  # decrease of a log variance by one round trip that counts as large

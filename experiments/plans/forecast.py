@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from stribeck.experiments.errors import PlanError
+from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.motion_profile import (
     ACCELERATION_SHARE,
     corner_points,
@@ -16,7 +17,8 @@ from stribeck.experiments.plans.motion_profile import (
     rest_after,
 )
 from stribeck.experiments.plans.plan import Plan
-from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
+from stribeck.experiments.plans.speeds_and_postures import Design
+from stribeck.ident.arrays import Array
 from stribeck.ident.fit.information import (
     Expectation,
     ExpectedPrecision,

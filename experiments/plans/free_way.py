@@ -5,7 +5,8 @@ import numpy as np
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.make_room import free_and_strong
-from stribeck.experiments.plans.speeds_and_postures import Array, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
+from stribeck.ident.arrays import Array
 
 _SIGNS = 64  # number of directions tried
 

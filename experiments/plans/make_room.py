@@ -14,7 +14,8 @@ from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import MOVE_SHARE
-from stribeck.experiments.plans.speeds_and_postures import Array, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
+from stribeck.ident.arrays import Array
 
 WaysFrom = Callable[
     [Design, Array, NDArray[np.bool_], np.random.Generator], tuple[Array, NDArray[np.bool_]]

@@ -10,11 +10,13 @@ import numpy as np
 from stribeck.experiments.errors import TooShort
 from stribeck.experiments.plans.check_plan import check_plan, with_margin
 from stribeck.experiments.plans.clear.clearance import ways_are_clear
+from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.forecast import forecast
 from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import DWELL, MOVE_SHARE, with_robot_time
 from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
-from stribeck.experiments.plans.speeds_and_postures import Array, Design, Trip
+from stribeck.experiments.plans.speeds_and_postures import Design
+from stribeck.ident.arrays import Array
 from stribeck.ident.fit.information import Expectation
 from stribeck.ident.log.run import arm_sha256
 

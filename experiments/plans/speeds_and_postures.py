@@ -20,6 +20,7 @@ from stribeck.experiments.plans.clear.clearance import (
 )
 from stribeck.experiments.plans.clear.shapes import GAP
 from stribeck.experiments.plans.clear.travel import travel_in_reach
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.margins import (
     MAX_GRAVITY_SHARE,
     PLANNED_SHARE,
@@ -32,17 +33,15 @@ from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_S
 from stribeck.experiments.plans.spread import most_different, spread_score, widest
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arrays import Array
 from stribeck.ident.errors import command, unknown_name
-from stribeck.ident.laws.parameter import IDENTIFIED
 from stribeck.ident.log.strokes import motor_revolution
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.toml_tables import key_of
 
-Array = NDArray[np.float64]
 WaysFrom = Callable[
     [Array, NDArray[np.bool_], np.random.Generator], tuple[Array, NDArray[np.bool_]]
 ]
-TARGET = 0.05  # half width of the friction band over friction that counts as precise
 ROOM = 0.02  # fraction of a joint's range that strokes keep free at either end
 _WAY = 0.5  # fraction of the remaining range that the longest stroke may take
 # fraction of a joint's travel over which ripple of unknown period averages out
@@ -53,76 +52,6 @@ _CANDIDATES = 500  # number of random postures
 # number of random postures of a closed chain, and of those checked (slow)
 _OF_A_CHAIN, _LOOKED_AT = 360, 40
 _SETS = 10_000  # number of random sets of postures that are scored
-
-
-@dataclass(frozen=True)
-class Trip:
-    """A round trip: a stroke `way` of all joints from a posture, shape (n,), at
-    `speed` of the joint `leader`.
-    """
-
-    posture: int
-    way: Array
-    leader: int
-    speed: float
-
-
-@dataclass(frozen=True)
-class Goal:
-    """Precision and time at which measuring stops.
-
-    Attributes
-    ----------
-    friction : float
-        Half width of the 95 % band of every joint's friction over
-        friction, at all speeds and loads.
-    parameters : float
-        Half width of every parameter over its value.
-    time : float
-        Allowed robot time [s].
-    """
-
-    friction: float = 0.02
-    parameters: float = IDENTIFIED / 2.0
-    time: float = np.inf
-
-
-@dataclass(frozen=True)
-class ConstantSpeed:
-    """Options of constant-speed experiments.
-
-    Attributes
-    ----------
-    postures, speeds : int
-        Number of postures, and of speeds in each; if round trips are chosen, number
-        of postures to choose from.
-    reference_every : int
-        Number of postures between reference round trips.
-    fastest : float
-        Highest speed as a fraction of the joint's velocity limit.
-    spread : float
-        Highest over lowest speed.
-    window_time : float
-        Shortest time at constant speed [s]; strokes are whole motor revolutions, so
-        that ripple averages out.
-    settle_time : float
-        Time at constant speed before the window, in addition to a distance [s].
-    longest_stroke : float
-        Longest time of a stroke [s]; it raises the lowest speed of a slow joint.
-    goal : Goal, optional
-        Precision to reach; if earlier runs give enough information, round trips are
-        chosen for this precision.
-    """
-
-    postures: int = 7
-    speeds: int = 6
-    reference_every: int = 2
-    fastest: float = 0.85
-    spread: float = 120.0
-    window_time: float = 0.5
-    settle_time: float = 0.1
-    longest_stroke: float = 10.0
-    goal: Goal | None = None
 
 
 @dataclass(frozen=True)

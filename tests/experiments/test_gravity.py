@@ -17,7 +17,7 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.fit_runs import fit_runs, load_fitted
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.report import words
 from stribeck.ident.arm.arm_file import Tool, load_arm

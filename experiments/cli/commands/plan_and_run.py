@@ -75,8 +75,8 @@ def plan(
     from stribeck.experiments.methods.refine import first_goal
     from stribeck.experiments.methods.registry import ROUND_TRIPS, TIMED, plan_experiment
     from stribeck.experiments.methods.small_round_trips import planned_amplitudes
+    from stribeck.experiments.plans.constant_speed_options import TARGET
     from stribeck.experiments.plans.forecast import load_spread
-    from stribeck.experiments.plans.speeds_and_postures import TARGET
     from stribeck.ident.arm.arm_file import load_arm
     from stribeck.ident.arm.load_mechanism import load_mechanism
     from stribeck.ident.errors import InputError

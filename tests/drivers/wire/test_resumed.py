@@ -15,7 +15,7 @@ from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.log.campaign_folder import campaign_runs
 from tests.drivers.canopen.canopen_probe import TEST_OBJECT, probing

@@ -15,9 +15,9 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
 from stribeck.experiments.plans.plan import read_plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration

@@ -8,7 +8,7 @@ import pytest
 
 from stribeck.experiments.importers.outlook import outlook
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import SIGNALS, load_run

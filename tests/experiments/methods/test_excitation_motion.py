@@ -22,6 +22,7 @@ from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.check_segment import Bounds
 from stribeck.experiments.plans.check_wave import check_wave
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import (
     ACCELERATION_SHARE,
     Wave,
@@ -29,7 +30,7 @@ from stribeck.experiments.plans.motion_profile import (
     motion_profile,
 )
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism

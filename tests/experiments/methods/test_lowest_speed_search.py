@@ -17,8 +17,9 @@ from stribeck.experiments.methods.lowest_speed_search import (
     with_slowest,
 )
 from stribeck.experiments.methods.registry import METHODS, plan_method
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.plan import read_plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.follow import GAIN
 from stribeck.ident.arm.load_mechanism import load_mechanism

@@ -12,10 +12,11 @@ from stribeck.experiments.methods.refine import first_goal
 from stribeck.experiments.methods.registry import plan_method
 from stribeck.experiments.methods.whole_arm import METHOD, WHOLE_ARM, plan_whole_arm, sweep
 from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.forecast import load_spread
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism

@@ -16,6 +16,7 @@ from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.refine import precision
 from stribeck.experiments.methods.registry import METHODS, plan_method
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
+from stribeck.experiments.plans.constant_speed_options import Goal
 from stribeck.experiments.plans.forecast import (
     check_separable,
     forecast,
@@ -24,7 +25,7 @@ from stribeck.experiments.plans.forecast import (
     ways_of,
 )
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
-from stribeck.experiments.plans.speeds_and_postures import Design, Goal
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism

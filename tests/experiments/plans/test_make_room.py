@@ -11,9 +11,10 @@ from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
 from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.make_room import LEAST_SPREAD
 from stribeck.experiments.plans.plan import plan_table, read_plan, write_plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.load_mechanism import load_mechanism
 
 TIGHT = [[-2, 0.355], [-0.2, 0.12], [-2, 2]]  # the boom, 0.37 m long, may turn by 0.05 rad

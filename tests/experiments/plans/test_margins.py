@@ -12,10 +12,10 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.check_plan import check_plan, check_way
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.margins import run_on, silence
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE
 from stribeck.experiments.plans.plan import Segment
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from tests.experiments.plans.damage import changed, checked
 

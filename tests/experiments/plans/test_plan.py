@@ -6,8 +6,8 @@ import pytest
 import tomlkit
 
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.plan import read_plan, write_plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.errors import InputError
 from tests.experiments.plans.damage import checked
 

@@ -12,7 +12,8 @@ from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.validation_motion import plan_validation
 from stribeck.experiments.methods.warm_up import plan_warm_up
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed, Design
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
+from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import Workspace
 
 

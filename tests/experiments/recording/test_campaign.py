@@ -29,9 +29,9 @@ from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.check_plan import check_plan
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment, read_plan
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.experiments.recording import campaign
 from stribeck.experiments.recording.campaign import Campaign, rest_of
 from stribeck.experiments.recording.run_writer import RunWriter

@@ -14,7 +14,7 @@ from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.clear.clearance import ways_are_clear
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism

@@ -26,8 +26,8 @@ from stribeck.experiments.plans.clear.clearance import (
     what_meets,
 )
 from stribeck.experiments.plans.clear.shapes import GAP, geometry_of
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import motion_profile
-from stribeck.experiments.plans.speeds_and_postures import ConstantSpeed
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 
