@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmarks.inertia_logs import RATE, WrongModel
 from benchmarks.loop_simulation import below
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.dynamics import inverse_dynamics, mass_matrix
 from stribeck.ident.model.files.to_mujoco import compile_mechanism

@@ -13,7 +13,8 @@ import numpy as np
 
 from benchmarks.lack_of_fit import interval
 from benchmarks.loop_simulation import Loop
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.closed_loop import BIASED, UNTESTED
 from stribeck.ident.fit.joint.fit_joint import JointFit, identify_motion

@@ -12,7 +12,7 @@ from itertools import count
 
 import numpy as np
 
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration

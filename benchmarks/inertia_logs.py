@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.arms import ARMS
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import Run

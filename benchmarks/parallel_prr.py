@@ -8,7 +8,8 @@ import numpy as np
 
 from benchmarks.parallel_logs import Conditions, Motion, WrongMachine
 from benchmarks.three_prr import Slider, ThreePRR
-from stribeck.ident.arm.arm_file import ArmFile, PassiveTable, load_arm
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.arm_tables import PassiveTable
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.model.mechanism import Mechanism

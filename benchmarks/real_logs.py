@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from scipy.io import loadmat
 
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace, load_arm
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.run import Run

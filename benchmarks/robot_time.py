@@ -25,7 +25,8 @@ from stribeck.experiments.plans.order import Writer
 from stribeck.experiments.plans.plan import Plan
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.experiments.recording.drive_plan import drive_plan
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, load_arm
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.arm_tables import DriverTable
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.laws.load_components import load_at

@@ -14,7 +14,7 @@ from stribeck.experiments.fleet import calibration_rows, validate_recording
 from stribeck.experiments.library.provenance import Provenance, Recordings
 from stribeck.experiments.plans.lowered_speed import LoweredSpeed
 from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
-from stribeck.ident.arm.arm_file import JointTable, _ArmTable
+from stribeck.ident.arm.arm_tables import ArmTable, JointTable
 from stribeck.ident.calibration.calibration_tables import CalibrationTable, JointCalibrationTable
 from stribeck.ident.calibration.parameter_table import ParameterTable
 from stribeck.ident.fit.information import ExpectedPrecision
@@ -41,7 +41,7 @@ CODE = {
     "Signals and sample columns": {"t", "segment", *SIGNALS},
     "Friction parameters": set(quantities()),
     "Arm file": (
-        keys(_ArmTable)
+        keys(ArmTable)
         | keys(JointTable)
         | keys(Knobs)
         | keys(_ArmTruth) - {"joints"}

@@ -14,7 +14,8 @@ import numpy as np
 from stribeck.drivers.arm import Array, Command, JointSample
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.wire.clock import REAL_TIME, Clock
-from stribeck.ident.arm.arm_file import ArmFile, JointTable
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import JointTable
 
 # Hz, step rate of the physics; between steps, positions are extrapolated by velocities
 _RATE = 500.0

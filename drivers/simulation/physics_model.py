@@ -22,7 +22,8 @@ from stribeck.drivers.simulation.closed_loops import SOLIMP, ClosedLoops
 from stribeck.drivers.simulation.flexible_links import Beam, make_flexible
 from stribeck.drivers.simulation.simulated_motors import SharedMotors, add_tendons, shared_motors
 from stribeck.drivers.simulation.truth import Truth, armature
-from stribeck.ident.arm.arm_file import ArmFile, Tool
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.driven.passive_joints import single_joints

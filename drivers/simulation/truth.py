@@ -22,7 +22,8 @@ from pydantic import (
 )
 
 from stribeck.drivers.simulation.friction_heat import HeatTruth
-from stribeck.ident.arm.arm_file import SHARED, ArmFile, Tool
+from stribeck.ident.arm.arm_file import SHARED, ArmFile
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.toml_tables import parse_table

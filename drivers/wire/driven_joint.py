@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from stribeck.drivers.arm import Array
-from stribeck.ident.arm.arm_file import ArmFile, JointTable, Limits
+from stribeck.ident.arm.arm_file import ArmFile, Limits
+from stribeck.ident.arm.arm_tables import JointTable
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.mechanism import Mechanism
 

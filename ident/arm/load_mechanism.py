@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stribeck.ident.arm.arm_file import ArmFile, Tool, check_against_model, load_arm
+from stribeck.ident.arm.arm_file import ArmFile, check_against_model, load_arm
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.built_in import find_model
 from stribeck.ident.errors import InputError, ModelError, about_file
 from stribeck.ident.model.driven.driven_joints import driven_joints

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, PositiveFloat, model_validator
 from pydantic import Field as Key
 
-from stribeck.ident.arm.arm_file import Name, Serial, Tool, Vector
+from stribeck.ident.arm.arm_tables import Name, Serial, Tool, Vector
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.effect_tables import (
     BacklashTable,

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from stribeck.ident.arm.arm_file import ArmFile, Tool
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError

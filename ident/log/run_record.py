@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from stribeck.ident.arm.arm_file import Serial
+from stribeck.ident.arm.arm_tables import Serial
 from stribeck.ident.errors import InputError
 
 

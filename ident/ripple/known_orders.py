@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from stribeck.ident.arm.arm_file import JointTable
+from stribeck.ident.arm.arm_tables import JointTable
 from stribeck.ident.ripple.passages import SAMPLED, Passage
 
 # waves per turn of the joint; slower torque looks like an error of gravity, or like a load

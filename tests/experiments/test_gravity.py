@@ -20,7 +20,8 @@ from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.report import words
-from stribeck.ident.arm.arm_file import Tool, load_arm
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.feedforward import Feedforward

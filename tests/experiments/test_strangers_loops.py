@@ -16,7 +16,8 @@ from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
 from stribeck.experiments.motions.simulated_friction import moving
 from stribeck.experiments.plans.speeds_and_postures import Design
-from stribeck.ident.arm.arm_file import JointTable, load_arm
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.arm_tables import JointTable
 from stribeck.ident.model.driven.driven_joints import driven_joints
 from tests.looped_urdf import LOOPS, machine
 from tests.model_texts import written

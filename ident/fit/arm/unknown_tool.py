@@ -16,7 +16,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from stribeck.ident.arm.arm_file import ArmFile, Tool
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array, Groups, group_index
 from stribeck.ident.fit.cluster_covariance import cluster_covariance

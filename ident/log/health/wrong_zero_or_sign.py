@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize_scalar
 
-from stribeck.ident.arm.arm_file import JointTable
+from stribeck.ident.arm.arm_tables import JointTable
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import UNIT

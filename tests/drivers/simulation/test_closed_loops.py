@@ -10,7 +10,8 @@ import pytest
 from stribeck.drivers.arm import Command
 from stribeck.drivers.errors import DriverError
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, load_arm
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.arm_tables import DriverTable
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.dynamics import mass_matrix

@@ -15,7 +15,7 @@ from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import motion_profile
-from stribeck.ident.arm.arm_file import Workspace
+from stribeck.ident.arm.arm_tables import Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import arm_sha256
 from stribeck.ident.model.loads import joint_loads

@@ -14,7 +14,7 @@ from stribeck.experiments.methods.warm_up import plan_warm_up
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.speeds_and_postures import Design
-from stribeck.ident.arm.arm_file import Workspace
+from stribeck.ident.arm.arm_tables import Workspace
 
 
 def test_rounding_to_the_resolution_keeps_the_slowest_speed(make_arm):

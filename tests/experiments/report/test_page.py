@@ -14,7 +14,7 @@ import pytest
 
 from stribeck.experiments.report import words
 from stribeck.experiments.report.page import write_report
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration

@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.changes import compare

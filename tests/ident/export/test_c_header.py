@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration, Feedforward, joint_loads, load_mechanism
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.c.c_header import identifier

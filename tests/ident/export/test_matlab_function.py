@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import export
 from stribeck.ident.export.matlab_function import law_in_matlab

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_sdf
 from stribeck.ident.export.result import Export

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import NUMBERS, export, export_formats
 from stribeck.ident.export.result import Export

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stribeck import Calibration, ExternalTorque
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.export.c.c_header import identifier
 from stribeck.ident.export.formats import export
 from stribeck.ident.laws.law_table import LAWS

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from stribeck import Calibration
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.fit.inertia.passive_friction import PassiveFriction, RubbingJoints

@@ -17,7 +17,7 @@ import pytest
 from stribeck import Calibration, Feedforward, load_mechanism
 from stribeck.experiments.cli.app import run
 from stribeck.experiments.exporters.calibration_export import export_calibration
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.errors import InputError
 from stribeck.ident.export.formats import export

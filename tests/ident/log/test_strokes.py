@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.log.reduction.position_bins import bins_of
 from stribeck.ident.log.reduction.round_trips import Reduction, reduce_run
 from stribeck.ident.log.run import Run

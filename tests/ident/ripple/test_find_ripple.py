@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.ripple_cases import Strokes
-from stribeck.ident.arm.arm_file import JointTable
+from stribeck.ident.arm.arm_tables import JointTable
 from stribeck.ident.ripple.find_ripple import JointRipple, find_ripple
 from stribeck.ident.ripple.known_orders import known_orders
 from stribeck.ident.ripple.thresholds import threshold

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.real_logs import LOGS
 from benchmarks.servo_truth import ServoPendulum
 from benchmarks.servos import mean_error, xl330_runs
-from stribeck.ident.arm.arm_file import Tool
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.export.formats import export

@@ -16,7 +16,7 @@ from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
-from stribeck.ident.arm.arm_file import Workspace
+from stribeck.ident.arm.arm_tables import Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import load_run

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stribeck.ident.arm.arm_file import ArmFile, Tool, load_arm
+from stribeck.ident.arm.arm_file import ArmFile, load_arm
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.arm.unknown_tool import (
     TOOL_PARAMETERS,

@@ -13,7 +13,8 @@ from benchmarks.parallel import friction_errors
 from benchmarks.parallel_prr import WrongPRR
 from benchmarks.three_prr import Slider, ThreePRR
 from stribeck.experiments.motions.simulated_friction import moving
-from stribeck.ident.arm.arm_file import PassiveTable, load_arm
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.arm_tables import PassiveTable
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import validate

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stribeck.ident.arm.arm_file import Tool, load_arm
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.joint.advice import advised, more, vary_load
 from stribeck.ident.fit.law_fit import fit_law

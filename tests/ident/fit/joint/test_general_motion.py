@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from benchmarks.real_logs import LOGS, emps_run
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.fit_result import FitResult

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from stribeck import Calibration, Feedforward
-from stribeck.ident.arm.arm_file import Tool, load_arm
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration_content import Model
 from stribeck.ident.calibration.joint_calibration import JointCalibration

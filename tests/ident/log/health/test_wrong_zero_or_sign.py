@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stribeck.ident.arm.arm_file import JointTable
+from stribeck.ident.arm.arm_tables import JointTable
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.health.wrong_zero_or_sign import misplaced

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stribeck.ident.arm.arm_file import ArmFile, DriverTable, JointTable, Tool, Workspace
+from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.joint.fit_joint import identify_motion
