@@ -8,7 +8,8 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.export.bearing_friction import to_adams, to_motionsolve
 from stribeck.ident.export.c.c_header import to_c
-from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_sdf, to_urdf
+from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_urdf
+from stribeck.ident.export.descriptions.sdf import to_sdf
 from stribeck.ident.export.descriptions.usd import to_isaac_lab, to_usd
 from stribeck.ident.export.descriptions.xml_markup import with_comment
 from stribeck.ident.export.matlab_function import to_matlab

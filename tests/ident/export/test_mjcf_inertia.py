@@ -15,7 +15,8 @@ import pytest
 from stribeck import Calibration
 from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration_content import Model
-from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_sdf
+from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf
+from stribeck.ident.export.descriptions.sdf import to_sdf
 from stribeck.ident.export.result import Export
 from stribeck.ident.fit.inertia.identified_inertia import LinkBody
 from stribeck.ident.laws.parameter import Parameter

@@ -12,7 +12,8 @@ import pytest
 from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_sdf, to_urdf
+from stribeck.ident.export.descriptions.robot_descriptions import to_mjcf, to_urdf
+from stribeck.ident.export.descriptions.sdf import to_sdf
 from stribeck.ident.fit.inertia.identified_inertia import IdentifiedInertia, LinkBody
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
