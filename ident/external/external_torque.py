@@ -31,6 +31,7 @@ from stribeck.ident.arrays import Array
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import inertia_beside_model
 from stribeck.ident.errors import InputError
+from stribeck.ident.external.first_order_filter import increments, lagged, means
 from stribeck.ident.external.joint_bound import JointBound
 from stribeck.ident.external.observed_arm import (
     free_motion_of,
@@ -49,8 +50,6 @@ from stribeck.ident.temperature.joint_temperature import each_temperature
 GAIN = 25.0  # 1/s
 FALSE_ALARMS = 0.1  # per hour and joint
 _ROUNDING = 1e-9  # s
-# a longer block with time steps that differ less, relatively, is filtered as a whole
-_SHORT, _EVEN = 100, 1e-6
 
 
 @dataclass(frozen=True)
@@ -384,10 +383,10 @@ class ExternalTorque:
         ends = before.terms.followed_by(terms)
         p, drift, friction, sliding, resting, tau, _ = ends.values
         slides = ends.slides[1:] & ends.slides[:-1]
-        free = self._scale * (np.diff(p, axis=0) - h * _mean(drift)) + h * (
-            np.where(slides, _mean(friction), 0.0) + self._offset
+        free = self._scale * (np.diff(p, axis=0) - h * means(drift)) + h * (
+            np.where(slides, means(friction), 0.0) + self._offset
         )
-        width = h * np.where(slides, _mean(sliding), np.maximum(resting[1:], resting[:-1]))
+        width = h * np.where(slides, means(sliding), np.maximum(resting[1:], resting[:-1]))
         time = np.concatenate((before.time, before.time[-1] + np.cumsum(h)))
         impulse, spread = (
             np.concatenate((known, known[-1] + np.cumsum(added, axis=0)))
@@ -395,10 +394,11 @@ class ExternalTorque:
         )
         # times at which the torque signals were true
         true = time[len(before.time) - 1 :, None] - self._delay
-        needed, bound = (_increments(true, time, values) / h for values in (impulse, spread))
+        needed, bound = (increments(true, time, values) / h for values in (impulse, spread))
         known = true[:-1] >= -_ROUNDING
-        external = np.where(known, needed - _mean(tau), 0.0)
-        torque, bound = self._lagged(
+        external = np.where(known, needed - means(tau), 0.0)
+        torque, bound = lagged(
+            self.gain,
             h,
             np.stack((external, np.where(known, bound, resting[1:])), axis=1),
             np.stack((before.torque, before.bound)),
@@ -424,7 +424,9 @@ class ExternalTorque:
         """
         before = self._carried
         rate = np.diff(dq, axis=0, prepend=dq[:1] if before is None else before.terms.values[6]) / h
-        return self._lagged(h, rate, np.zeros(len(self.names)) if before is None else before.ddq)
+        return lagged(
+            self.gain, h, rate, np.zeros(len(self.names)) if before is None else before.ddq
+        )
 
     def _terms(
         self, dt: Array, q: Array, dq: Array, ddq: Array, tau: Array, temperature: Array | None
@@ -463,30 +465,6 @@ class ExternalTorque:
             slides,
         )
 
-    def _lagged(self, h: Array, values: Array, state: Array) -> Array:
-        """Return values behind the filter of first order, shape (N, ..., n) as `values`."""
-        from scipy.signal import lfilter  # takes a while to load
-
-        if len(h) > _SHORT and np.ptp(h) < _EVEN * h[0, 0]:
-            keep = np.exp(-self.gain * h.mean())
-            return np.stack(
-                [
-                    lfilter(
-                        [1.0 - kept],
-                        [1.0, -kept],
-                        values[..., j],
-                        axis=0,
-                        zi=kept * state[None, ..., j],
-                    )[0]
-                    for j, kept in enumerate(keep.tolist())
-                ],
-                axis=-1,
-            )
-        keep, out = np.exp(-self.gain * h), np.empty(values.shape)
-        for k, (kept, new) in enumerate(zip(keep, values, strict=True)):
-            state = out[k] = kept * state + (1.0 - kept) * new
-        return out
-
     def _check(self, dt: Array, tau: Array, shape: tuple[int, int]) -> None:
         """Refuse times that do not ascend, and torques that are not finite."""
         if not (np.isfinite(dt).all() and (dt > 0.0).all()):
@@ -504,20 +482,3 @@ class ExternalTorque:
                     f"tau of joint {self.mechanism.names[column]} is not a finite number; finite "
                     "numbers are needed"
                 )
-
-
-def _mean(values: Array) -> Array:
-    """Return the mean of each value and the next."""
-    return 0.5 * (values[1:] + values[:-1])
-
-
-def _increments(at: Array, time: Array, values: Array) -> Array:
-    """Return the increments of integrals, shape (m, n), between successive
-    times `at`, shape (N + 1, n).
-    """
-    return np.diff(
-        np.column_stack(
-            [np.interp(own, time, column) for own, column in zip(at.T, values.T, strict=True)]
-        ),
-        axis=0,
-    )
