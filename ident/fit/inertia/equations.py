@@ -12,17 +12,10 @@ from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import (
-    LAWS,
-    Friction,
-    Information,
-    LoadSlopes,
-    explained,
-    friction_about,
-    informed,
-    slopes_of,
-)
+from stribeck.ident.fit.inertia.joint_equation import LAWS, explained, friction_about, informed
+from stribeck.ident.fit.inertia.joint_information import Friction, Information
 from stribeck.ident.fit.inertia.shared import Shared
+from stribeck.ident.fit.inertia.torque_slopes import LoadSlopes, slopes_of
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import ANY, Growth

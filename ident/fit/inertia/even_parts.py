@@ -19,7 +19,7 @@ import pandas as pd
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit, most_likely
-from stribeck.ident.fit.inertia.joint_equation import Friction, Information
+from stribeck.ident.fit.inertia.joint_information import Friction, Information
 from stribeck.ident.fit.inertia.link_prior import LinkPrior
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt

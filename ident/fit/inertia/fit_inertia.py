@@ -35,7 +35,8 @@ from stribeck.ident.fit.inertia.inertial_fit import (
     likelihood,
     most_likely,
 )
-from stribeck.ident.fit.inertia.joint_equation import Friction, Information, laws_meanwhile
+from stribeck.ident.fit.inertia.joint_equation import laws_meanwhile
+from stribeck.ident.fit.inertia.joint_information import Friction, Information
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.links_in_loop import by_instruments, links_in_loop
 from stribeck.ident.fit.inertia.shared import Shared

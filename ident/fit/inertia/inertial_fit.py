@@ -10,7 +10,7 @@ from scipy.linalg import svd
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
-from stribeck.ident.fit.inertia.joint_equation import Information
+from stribeck.ident.fit.inertia.joint_information import Information
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.motor_friction import NO_MOTORS, MotorFriction
 from stribeck.ident.fit.inertia.passive_friction import NO_PASSIVE, PassiveFriction

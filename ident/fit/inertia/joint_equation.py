@@ -10,28 +10,22 @@ import numpy as np
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.inertia.echoes import compensated
-from stribeck.ident.fit.inertia.shared import Shared
+from stribeck.ident.fit.inertia.joint_information import Friction, Information
 from stribeck.ident.fit.intervals import following, spread
 from stribeck.ident.fit.joint.general_motion import check_sign, motion_data
 from stribeck.ident.fit.joint.model_doubt import ModelDoubt
 from stribeck.ident.fit.law_fit import Best, best_of, searched, supports
 from stribeck.ident.fit.law_on_points import held_at_zero, jacobian, parameter_names
-from stribeck.ident.fit.noise import WHITE, Noise
+from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import ANY, FitPoints, Growth
 from stribeck.ident.fit.residuals.two_stage import Instrumented, instrumented, without
 from stribeck.ident.fit.variable_projection import Moments, residual_sums, rows_in_passes
 from stribeck.ident.laws.law_table import law_named
-from stribeck.ident.log.motion.filtered_motion import Log
 from stribeck.ident.log.motion.motion_points import Motion
-from stribeck.ident.model.mechanism import Mechanism
 
 # candidate friction laws while inertia is fitted
 LAWS = ("coulomb-viscous", "power", "stribeck", "stribeck-power")
 _LOADS = ("torque", "bending", "normal")  # candidate loads that friction may grow with
-# step in periods of the bandwidth, and maximum number, of samples with derivatives of loads
-_EVERY, _MOST = 0.4, 6000
-_BLOCK = 8192  # samples whose regressor is held in memory together
-_STEP = 1e-3  # step of y, and of a load as a part of its maximum, for finite differences
 # of the greatest column or of the torque: smaller directions and loads count as zero
 _UNSEEN = 1e-9
 _FEW = 12  # unknowns y up to which law and y are searched together
@@ -40,129 +34,6 @@ ACCELERATION = "inertia"  # parameter whose column is the joint's own accelerati
 _NOTHING = 1e-4
 # wide prior standard deviation of y while a joint's friction is fitted: the model is nearly right
 _OPEN = 0.3
-
-
-@dataclass(frozen=True)
-class Friction:
-    """Friction of a joint: its law, the load that it grows with, and its parameters."""
-
-    law: str
-    load: str
-    values: Mapping[str, float]
-
-    @property
-    def form(self) -> tuple[str, str, frozenset[str]]:
-        """Law, load, and the parameters that are zero."""
-        return (
-            self.law,
-            self.load,
-            frozenset(name for name, value in self.values.items() if value == 0.0),
-        )
-
-    def with_zeros(self, other: "Friction | None") -> "Friction":
-        """Return the friction; parameters that are zero in another friction of the same
-        law and load are zero, too.
-        """
-        if other is None or other.form[:2] != self.form[:2]:
-            return self
-        return replace(
-            self,
-            values={
-                name: 0.0 if name in other.form[2] else value for name, value in self.values.items()
-            },
-        )
-
-    def growth(self, speed: Array, load: Array) -> Array:
-        """Derivative of friction by the load, shape (N,)."""
-        step = _STEP * max(float(load.max()), 1e-12)
-        law = law_named(self.law)
-        values = {name: self.values[name] for name in law.parameters(True)}
-        return np.asarray(
-            (law.torque(speed, values, load + step) - law.torque(speed, values, load)) / step
-        )
-
-
-@dataclass(frozen=True)
-class Information:
-    """Information about y from one joint's torque, after elimination of its
-    friction and nuisance parameters.
-
-    Attributes
-    ----------
-    matrix : ndarray, shape (k + 1, k + 1)
-        Minus the second derivative of the log likelihood by y and by the relative error of the
-        joint's torque constant (last).
-    moment : ndarray, shape (k + 1,)
-        First derivative of the log likelihood at y = 0.
-    friction : Friction, optional
-        Friction that was fitted together with y.
-    noise : Noise
-        Noise model of the residual.
-    misfit : float
-        Sum of squared whitened residuals.
-    instruments : Instrumented, optional
-        The same information by instrumental variables, if a commanded motion is given.
-    """
-
-    matrix: Array
-    moment: Array
-    friction: Friction | None
-    noise: Noise = WHITE
-    misfit: float = 0.0
-    instruments: Instrumented | None = None
-
-    def friction_level(self, motion: Motion) -> float:
-        """Root mean square of friction along a motion [N·m or N]."""
-        assert self.friction is not None
-        load = motion.loads.get(self.friction.load)
-        torque = law_named(self.friction.law).torque(motion.speed, dict(self.friction.values), load)
-        return float(np.sqrt(np.mean(torque**2)))
-
-    def of_y(self, constants: float) -> tuple[Array, Array, float]:
-        """Matrix, moment and log likelihood ratio over y, with the torque constant eliminated.
-
-        `constants` is the prior standard deviation of its relative error. The ratio compares this
-        prior with a right constant, at y = 0.
-        """
-        if constants == 0.0:
-            return self.matrix[:-1, :-1], self.moment[:-1], 0.0
-        cross, own = self.matrix[:-1, -1], self.matrix[-1, -1] + constants**-2.0
-        return (
-            self.matrix[:-1, :-1] - np.outer(cross, cross) / own,
-            self.moment[:-1] - cross * self.moment[-1] / own,
-            0.5 * float(self.moment[-1] ** 2 / own - np.log(own * constants**2)),
-        )
-
-    def left_by_constant(self, constants: float) -> Array:
-        """Matrix that eliminates the torque constant from the instruments'
-        information, shape (k, k + 1).
-        """
-        assert self.instruments is not None
-        matrix = self.instruments.matrix
-        taken = (
-            matrix[:-1, -1] / (matrix[-1, -1] + constants**-2.0)
-            if constants
-            else np.zeros(len(matrix) - 1)
-        )
-        return np.column_stack((np.eye(len(matrix) - 1), -taken))
-
-    def from_model_at(self, y: Array) -> "Information":
-        """Return the information with moments at y = 0, if it was computed about a model
-        whose first unknowns are y.
-        """
-        k = len(y)
-        moved = replace(self, moment=self.moment + self.matrix[:, :k] @ y)
-        if (told := self.instruments) is None:
-            return moved
-        return replace(
-            moved, instruments=replace(told, moment=told.moment + told.matrix[:, :k] @ y)
-        )
-
-    @property
-    def by_instruments(self) -> "Information":
-        """The information by instruments in place of least squares."""
-        assert self.instruments is not None
-        return replace(self, matrix=self.instruments.matrix, moment=self.instruments.moment)
 
 
 @dataclass(frozen=True)
@@ -210,81 +81,6 @@ class Explained:
             nuisance={**self.base.nuisance, **columns},
             prior={**self.base.prior, **dict.fromkeys(columns, _OPEN)},
         ).condensed()
-
-
-def slopes_of(
-    log: Log, mechanism: Mechanism, shared: Shared, motions: Mapping[str, Motion]
-) -> dict[str, Array]:
-    """Derivative of each joint's torque by y at its points, shape (N, k)."""
-    seen = {name: motion.seen.tocsc() for name, motion in motions.items()}
-    out = {name: np.zeros((len(motion.points), shared.count)) for name, motion in motions.items()}
-    first = {
-        name: np.cumsum([0, *(rows.stop - rows.start for _, rows in motion.cuts)])
-        for name, motion in motions.items()
-    }
-    for k, part in enumerate(log.stretches):
-        for start in range(0, len(part.t), _BLOCK):
-            stop = min(start + _BLOCK, len(part.t))
-            q, dq, ddq = (values[start:stop] for values in part.links)
-            slopes = shared.slopes(
-                mechanism, q, dq, ddq, (part.dq[start:stop], part.ddq[start:stop])
-            )
-            for name, motion in motions.items():
-                j = mechanism.names.index(name)
-                for begin, (stretch, rows) in zip(first[name], motion.cuts, strict=False):
-                    low, high = max(start, rows.start), min(stop, rows.stop)
-                    if stretch == k and low < high:
-                        own = slice(begin + low - rows.start, begin + high - rows.start)
-                        out[name] += seen[name][:, own] @ slopes[low - start : high - start, j]
-    return out
-
-
-@dataclass(frozen=True)
-class LoadSlopes:
-    """Derivatives by y of all joints' loads, at every `step`-th sample of each stretch of a log.
-
-    Attributes
-    ----------
-    step : int
-        Distance in samples.
-    first : ndarray of int, shape (stretches,)
-        Row of the first sample of each stretch.
-    slopes : dict of str to ndarray, shape (S, n, k)
-        Derivatives, by load.
-    """
-
-    step: int
-    first: np.ndarray
-    slopes: Mapping[str, Array]
-
-    @classmethod
-    def of(cls, log: Log, mechanism: Mechanism, shared: Shared) -> "LoadSlopes":
-        """Compute the derivatives by finite differences about a model."""
-        step = max(
-            1,
-            round(_EVERY / (log.bandwidth * log.dt)),
-            sum(len(part.t) for part in log.stretches) // _MOST,
-        )
-        parts = [
-            [values[::step] for values in of_all]
-            for of_all in zip(*(part.links for part in log.stretches), strict=True)
-        ]
-        slopes = shared.load_slopes(mechanism, *map(np.concatenate, parts))
-        return cls(step, np.cumsum([0, *(len(part) for part in parts[0][:-1])]), slopes)
-
-    def friction(self, motion: Motion, joint: int, friction: Friction) -> Array:
-        """Derivative of a joint's friction by y through the load that it grows with, at
-        its points, shape (N, k).
-        """
-        sample = np.concatenate([np.arange(rows.start, rows.stop) for _, rows in motion.cuts])[
-            motion.points
-        ]
-        stretch = np.repeat(
-            [k for k, _ in motion.cuts], [rows.stop - rows.start for _, rows in motion.cuts]
-        )[motion.points]
-        growth = motion.view(friction.growth(motion.speed, motion.loads[friction.load]))
-        load_slope = self.slopes[friction.load][self.first[stretch] + sample // self.step, joint]
-        return np.asarray(growth[:, None] * load_slope)
 
 
 def explained(motion: Motion, slopes: Array, constant: bool = True) -> Explained:

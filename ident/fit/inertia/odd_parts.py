@@ -22,14 +22,8 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.inertia.coupled_motors import LAWS as MOTOR_LAWS
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotors
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
-from stribeck.ident.fit.inertia.joint_equation import (
-    LAWS,
-    Explained,
-    Friction,
-    Information,
-    laws_meanwhile,
-    told,
-)
+from stribeck.ident.fit.inertia.joint_equation import LAWS, Explained, laws_meanwhile, told
+from stribeck.ident.fit.inertia.joint_information import Friction, Information
 from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.shared import Shared
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
