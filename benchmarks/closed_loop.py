@@ -17,7 +17,8 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.closed_loop import BIASED, UNTESTED
-from stribeck.ident.fit.joint.fit_joint import JointFit, identify_motion
+from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.fit.joint.fit_joint_motion import identify_motion
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.motion.commanded_motion import commanded

@@ -28,7 +28,8 @@ from scipy.special import stdtrit
 
 from stribeck.ident.arrays import Array, first_of_groups, group_index
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.joint.fit_joint import PRIOR, excited_loads, nuisance
+from stribeck.ident.fit.joint.fit_joint import PRIOR, nuisance
+from stribeck.ident.fit.joint.offered_loads import excited_loads
 from stribeck.ident.fit.law_on_points import jacobian, parameter_names
 from stribeck.ident.fit.noise import Noise
 from stribeck.ident.fit.points import FitPoints

@@ -7,7 +7,8 @@ from functools import partial
 import pandas as pd
 
 from stribeck.ident.errors import FitError, NoFriction, TorqueReversed
-from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint, identify_motion
+from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
+from stribeck.ident.fit.joint.fit_joint_motion import identify_motion
 from stribeck.ident.fit.joint.general_motion import agreement
 from stribeck.ident.fit.joint.stiffness import joint_stiffness, stiffness_finding
 from stribeck.ident.identification.choose_runs import ChosenRuns

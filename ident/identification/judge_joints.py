@@ -11,13 +11,10 @@ import numpy as np
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.arm.between_runs import with_deviation
 from stribeck.ident.fit.joint.advice import VARIED
-from stribeck.ident.fit.joint.fit_joint import (
-    JointFit,
-    excited_loads,
-    identify_joint,
-    identify_motion,
-)
+from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
+from stribeck.ident.fit.joint.fit_joint_motion import identify_motion
 from stribeck.ident.fit.joint.gravity import TELLS
+from stribeck.ident.fit.joint.offered_loads import excited_loads
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification.choose_runs import ChosenRuns
 from stribeck.ident.identification.fit_joints import FittedJoints

@@ -1,6 +1,4 @@
-"""Fit of one joint, to points of round trips or to general motion: parameters, gravity
-check, candidates and findings.
-"""
+"""Fit of one joint to points of round trips: parameters, gravity check, candidates and findings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +11,8 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.choice.selection import NOWHERE, select
 from stribeck.ident.fit.choice.widening import AS_WELL
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.joint.advice import VARIED, advised, vary_load
-from stribeck.ident.fit.joint.closed_loop import NO_COMMANDS, ClosedLoop, closed_loop, loop_findings
+from stribeck.ident.fit.joint.advice import advised
+from stribeck.ident.fit.joint.closed_loop import ClosedLoop
 from stribeck.ident.fit.joint.directions import (
     differing,
     directions,
@@ -22,42 +20,32 @@ from stribeck.ident.fit.joint.directions import (
     gear_note,
     offset_finding,
 )
-from stribeck.ident.fit.joint.general_motion import (
-    DELAY,
-    beside_friction,
-    fit_motion,
-    law_torque,
-    motion_points,
-)
+from stribeck.ident.fit.joint.general_motion import DELAY
 from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.joint.misfit_words import misfit_findings, order_finding
 from stribeck.ident.fit.joint.model_doubt import Doubts, ModelDoubt, of_its_load
+from stribeck.ident.fit.joint.offered_loads import (
+    MATTERS,
+    excited_loads,
+    offered_components,
+    unidentifiable_coefficients,
+)
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.joint.outliers import fit_robustly
 from stribeck.ident.fit.joint.places import dry_part, harmonics, place_finding
 from stribeck.ident.fit.joint.torque_basis import corrected, divided, divisor, uncertain
 from stribeck.ident.fit.law_fit import LEAST_ROUND_TRIPS
-from stribeck.ident.fit.misfit import GROWTH
-from stribeck.ident.fit.points import ANY, FitPoints, Growth, worth
+from stribeck.ident.fit.points import FitPoints, worth
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.fit.residuals.lack_of_fit import growth_varies, uneven
 from stribeck.ident.fit.residuals.levels_in_time import in_order
-from stribeck.ident.laws.law_table import WITH_LOADED_VISCOUS, law_named, laws_on_offer, unit
-from stribeck.ident.laws.load_components import load_at
+from stribeck.ident.laws.law_table import WITH_LOADED_VISCOUS, laws_on_offer
 from stribeck.ident.laws.parameter import Parameter
-from stribeck.ident.laws.quantity import COMPONENTS
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import opposing
-from stribeck.ident.log.motion.commanded_motion import along
-from stribeck.ident.log.motion.filtered_motion import Log
-from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.reduction.round_trips import round_trips
 from stribeck.ident.model.mechanism import Mechanism
 
-# of `VARIED`: a load that the user asks for needs less excitation, and its
-# interval tells what is known
-_ASKED = 0.1
-MATTERS = 0.05  # least load, as a part of friction, that is worth a coefficient
 # standard deviations of the priors; a warm arm drifts by a few per cent
 PRIOR = {"delay": DELAY, "drift": 0.05}
 _DELAY = 0.01  # s; a delay is fitted if this delay would shift friction
@@ -66,10 +54,6 @@ _DRIFT_ROUND_TRIPS = 12
 # error of the reduction to round trips without noise
 _REDUCTION = Parameter(1.0, 1e-3, 0.998, 1.002, "1", "identified")
 _SHOWN = 5  # most round trips that a message lists
-_LOADS = ("normal", "torque", "bending")
-_ARM = 0.1  # m; longest lever arm with which a bearing turns a force into friction
-# least part of a component's variation that other components must not explain
-_APART = 0.1
 
 
 @dataclass(frozen=True)
@@ -145,7 +129,7 @@ def identify_joint(
         points, odd = corrected(points, scale), odd / scale
         gravity["offset"] = divided(gravity["offset"], scale)
     loads, still = excited_loads(points, options.growth)
-    components, alike = _components(points, options, bool(mechanism.prismatic[joint]))
+    components, alike = offered_components(points, options, bool(mechanism.prismatic[joint]))
     if components:
         loads = {
             **({} if options.load == "components" else loads),
@@ -219,7 +203,9 @@ def identify_joint(
             fit,
             parameters={
                 **fit.parameters,
-                **_unidentifiable(fit, still, mechanism, joint, q, MATTERS * float(np.median(odd))),
+                **unidentifiable_coefficients(
+                    fit, still, mechanism, joint, q, MATTERS * float(np.median(odd))
+                ),
             },
         )
     fit = advised(fit, data.w, loads[fit.load], trips, data.prismatic, options.law == "auto")
@@ -254,7 +240,7 @@ def identify_joint(
                 "whether the drift stays",
             )
         )
-    findings += _undecided(name, fit)
+    findings += law_undecided(name, fit)
     findings += _outlying(name, points, group, wrong)
     if options.load == "components" and not components:
         findings.append(
@@ -311,111 +297,7 @@ def identify_joint(
     )
 
 
-def identify_motion(
-    log: Log,
-    mechanism: Mechanism,
-    name: str,
-    options: Options,
-    doubts: Doubts | None = None,
-    whole: bool = True,
-    reference: Log | None = None,
-) -> JointFit:
-    """Fit one joint's general motion: laws, loads and differences between the directions compete.
-
-    With `doubts`, the uncertainty of the model's torque is fitted as nuisance parameters. `whole`:
-    see `fit_motion`. With a `reference`, the log along the commanded motion, bias from the closed
-    loop is detected and removed.
-
-    Raises
-    ------
-    FitError
-        If the joint moves too little, too slowly or in one direction, or torque opposes motion.
-    """
-    check_options(options, mechanism, (name,))
-    motion = reduce_motion(log, name)
-    offered: dict[str, Array | None] = {"none": None}
-    still: dict[str, tuple[float, float]] = {}
-    if options.motion == "model":
-        offered, still = excited_loads(
-            motion_points(motion, motion.view(motion.tau - motion.rigid))[0], options.growth
-        )
-
-    def tested(further: tuple[str, ...] = ()) -> tuple[FitResult, FitResult]:
-        doubt = None if doubts is None else doubts(None)
-        found = fit_motion(
-            motion,
-            options.motion,
-            options.law,
-            options.directional,
-            tuple(offered),
-            further,
-            doubt,
-            whole,
-            options.growth.constant,
-        )
-        if doubts is not None:
-            found = of_its_load(found, doubts)
-        return found, with_lack_of_fit(
-            found,
-            motion.q[motion.points],
-            motion.view(motion.loads["torque"]),
-            time=motion.t[motion.points],
-        )
-
-    selected, fit = tested()
-    if (
-        options.law == "auto"
-        and len(offered) > 1
-        and any(misfit.over in (GROWTH, "load") for misfit in fit.lack_of_fit)
-    ):
-        selected, fit = tested(WITH_LOADED_VISCOUS)
-    loop = (
-        NO_COMMANDS
-        if reference is None
-        else closed_loop(fit, along(motion, reference, mechanism.names))
-    )
-    fit = loop.corrected(fit)
-    points, rows = motion_points(motion, law_torque(motion, fit) + fit.residual)
-    sign = np.sign(motion.view(np.sign(motion.dq)))
-    fit = replace(fit, residual=(sign * fit.residual)[rows])
-    if fit.load == "none" and still:
-        fit = replace(
-            fit,
-            parameters={
-                **fit.parameters,
-                **_unidentifiable(fit, still, mechanism, mechanism.names.index(name)),
-            },
-        )
-    load = load_at(points, fit.load, fit.values)
-    fit = advised(
-        fit,
-        points["speed"].to_numpy(dtype=float),
-        load,
-        points["segment"].nunique(),
-        motion.prismatic,
-        options.law == "auto",
-        "passes",
-    )
-    return JointFit(
-        points,
-        fit,
-        beside_friction(fit, float(points["odd"].median())),
-        None,
-        (
-            *loop_findings(name, loop, fit),
-            *misfit_findings(name, fit, float(points["odd"].median()), motion.prismatic),
-            *place_finding(name, selected, float(points["odd"].median()), motion.q[motion.points]),
-            Finding(name, "motion", motion.left_out),
-            *_undecided(name, fit),
-            *directions(name, fit.directional, fit, fit.nuisance),
-            *offset_finding(name, fit.nuisance, points["odd"].to_numpy(dtype=float)),
-        ),
-        directional=fit.directional,
-        loop=loop,
-    )
-
-
-def _undecided(name: str, fit: FitResult) -> tuple[Finding, ...]:
+def law_undecided(name: str, fit: FitResult) -> tuple[Finding, ...]:
     """Return a finding if the data do not decide whether friction has a Stribeck effect."""
     if not fit.undecided:
         return ()
@@ -491,80 +373,6 @@ def check_options(options: Options, mechanism: Mechanism, joints: Sequence[str])
             )
 
 
-def excited_loads(
-    points: pd.DataFrame, growth: Growth = ANY
-) -> tuple[dict[str, Array | None], dict[str, tuple[float, float]]]:
-    """Return the loads that vary enough for a coefficient, and the ranges of loads that are
-    large enough but do not vary.
-    """
-    friction = float(points["odd"].median())
-    offered: dict[str, Array | None] = {"none": None}
-    still: dict[str, tuple[float, float]] = {}
-    wanted = growth.load
-    for load in _LOADS:
-        values = points[load].to_numpy(dtype=float)
-        if (
-            not np.isfinite(values).all()
-            or values.max() < MATTERS * friction
-            or wanted not in ("auto", load)
-        ):
-            continue
-        if np.ptp(values) > max(
-            VARIED * (1.0 if wanted == "auto" else _ASKED) * values.max(), MATTERS * friction
-        ):
-            offered[load] = values
-        elif load != "bending":
-            still[load] = (float(values.min()), float(values.max()))
-    if len(offered) > 1 and (wanted not in ("auto", "none") or not growth.constant):
-        del offered["none"]
-    return offered, still
-
-
-def _components(
-    points: pd.DataFrame, options: Options, prismatic: bool
-) -> tuple[tuple[str, ...], str]:
-    """Return the load components that can have their own coefficients, or the
-    reason if there are none.
-
-    A component must meet three conditions. It varies, also at low speed (centrifugal loads do not).
-    With a lever arm of `_ARM`, its effect on friction is not negligible. It is not a combination of
-    the other components and a constant.
-    """
-    if options.load not in ("auto", "components") or options.directional == "driving":
-        return (), ""
-    friction, slow = (
-        float(points["odd"].median()),
-        (points["speed"] <= points["speed"].median()).to_numpy(),
-    )
-    varied = {}
-    for name in COMPONENTS:
-        values = points[name].to_numpy(dtype=float)
-        reach = (
-            (1.0 if name != "bending" else 1.0 / _ARM)
-            if prismatic
-            else (1.0 if name == "bending" else _ARM)
-        )
-        if prismatic and name == "axial":
-            continue  # the axial force is the force of the drive
-        if np.isfinite(values).all() and np.ptp(values[slow]) > max(
-            VARIED * values.max(), MATTERS * friction / reach
-        ):
-            varied[name] = (values - values.mean()) / np.std(values)
-    if tuple(varied) in ((), ("bending",)):
-        return (), "neither the radial nor the axial load of its bearing varies enough"
-    for name, column in varied.items():
-        others = np.column_stack(
-            [np.ones_like(column), *(other for key, other in varied.items() if key != name)]
-        )
-        left = column - others @ np.linalg.lstsq(others, column, rcond=None)[0]
-        if np.std(left) < _APART:
-            return (), (
-                f"the {' and '.join(varied)} loads of its bearing vary together, so their parts of "
-                "friction cannot be separated"
-            )
-    return tuple(varied), ""
-
-
 def nuisance(
     points: pd.DataFrame, trips: int, drift: bool = True, ordered: bool = False
 ) -> dict[str, Array]:
@@ -588,45 +396,6 @@ def nuisance(
         )
         columns["drift"] = odd * (t - middle[run]) / longest
     return columns
-
-
-def _unidentifiable(
-    fit: FitResult,
-    still: dict[str, tuple[float, float]],
-    mechanism: Mechanism,
-    joint: int,
-    q: Array | None = None,
-    least: float = 0.0,
-) -> dict[str, Parameter]:
-    """Return load coefficients that the data cannot identify, because the load hardly varied."""
-    prismatic = bool(mechanism.prismatic[joint])
-    load, (low, high) = max(still.items(), key=lambda item: item[1][1])
-    word = (
-        "normal load"
-        if load == "normal"
-        else "transmitted force"
-        if prismatic
-        else "transmitted torque"
-    )
-    tau = unit("coulomb", prismatic)
-    found = (
-        f"is {high:.3g} {tau} everywhere"
-        if high - low < 0.01 * high
-        else f"stays between {low:.3g} and {high:.3g} {tau}"
-    )
-    settle = (
-        "a known payload at another distance from the axis would vary the load"
-        if q is None
-        else vary_load(mechanism, joint, load, q, least)
-    )
-    note = (
-        f"the {word} {found}; coulomb is the friction level at this load. "
-        f"{settle[0].upper()}{settle[1:]}"
-    )
-    return {
-        name: Parameter(None, None, None, None, unit(name, prismatic, load), "unidentifiable", note)
-        for name in law_named(fit.law).with_load
-    }
 
 
 def _dated(drift: Parameter | None, points: pd.DataFrame) -> Parameter | None:

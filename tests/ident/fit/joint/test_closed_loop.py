@@ -15,7 +15,8 @@ from benchmarks.loop_simulation import Loop
 from benchmarks.real_logs import LOGS, emps_run, z1_run
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.joint.closed_loop import closed_loop
-from stribeck.ident.fit.joint.fit_joint import JointFit, identify_motion
+from stribeck.ident.fit.joint.fit_joint import JointFit
+from stribeck.ident.fit.joint.fit_joint_motion import identify_motion
 from stribeck.ident.fit.joint.general_motion import fit_motion
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify

@@ -17,7 +17,7 @@ from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspa
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.joint.fit_joint import identify_motion
+from stribeck.ident.fit.joint.fit_joint_motion import identify_motion
 from stribeck.ident.fit.joint.general_motion import agreement, fit_motion
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.law_fit import fit_law

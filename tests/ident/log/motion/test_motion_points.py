@@ -15,7 +15,7 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.fit_result import FitResult
-from stribeck.ident.fit.joint.fit_joint import identify_motion
+from stribeck.ident.fit.joint.fit_joint_motion import identify_motion
 from stribeck.ident.fit.joint.general_motion import fit_motion, motion_points
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.motion.filtered_motion import Log, filtered
