@@ -15,7 +15,8 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.closed_chain import ClosedMotion, close_loops, closed_loads
 from stribeck.ident.model.chains.loop_geometry import gap
 from stribeck.ident.model.chains.rest import equilibrium
-from stribeck.ident.model.driven.forward_simulation import ForwardMotion, prescribed_motion
+from stribeck.ident.model.driven.forward_simulation import prescribed_motion
+from stribeck.ident.model.driven.stick_slip_integration import ForwardMotion
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.joint_parts import Spring

@@ -19,11 +19,11 @@ from stribeck.ident.model.driven.driving_torques import (
 )
 from stribeck.ident.model.driven.forward_simulation import (
     TOLERANCE,
-    ForwardMotion,
     acting,
     forward_motion,
     prescribed_motion,
 )
+from stribeck.ident.model.driven.stick_slip_integration import ForwardMotion
 from stribeck.ident.model.energy import mechanical_energy
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Mechanism

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stribeck.experiments.motions.motion_table import MotionTable
     from stribeck.experiments.motions.simulated_friction import Moving
     from stribeck.ident.arrays import Array
-    from stribeck.ident.model.driven.forward_simulation import ForwardMotion
+    from stribeck.ident.model.driven.stick_slip_integration import ForwardMotion
     from stribeck.ident.model.mechanism import Mechanism
 
 _NOTHING = 1e-9  # part of the greatest load that counts as zero

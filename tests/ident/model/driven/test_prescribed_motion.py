@@ -18,12 +18,8 @@ from stribeck.ident.model.chains.closed_chain import ClosedMotion, close_loops, 
 from stribeck.ident.model.chains.loop_geometry import gap
 from stribeck.ident.model.chains.rest import equilibrium
 from stribeck.ident.model.driven.driving_torques import closed_driving_torque, driving_torque
-from stribeck.ident.model.driven.forward_simulation import (
-    ForwardMotion,
-    acting,
-    forward_motion,
-    prescribed_motion,
-)
+from stribeck.ident.model.driven.forward_simulation import acting, forward_motion, prescribed_motion
+from stribeck.ident.model.driven.stick_slip_integration import ForwardMotion
 from stribeck.ident.model.dynamics import kinematics
 from stribeck.ident.model.elastic_joints import elastic_joint
 from stribeck.ident.model.energy import mechanical_energy
