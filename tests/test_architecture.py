@@ -4,7 +4,6 @@ and forbidden operations.
 
 import ast
 import re
-import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
 from functools import cache
@@ -31,8 +30,7 @@ UNSAFE_MODULES = {
     "ruamel",
 }
 UNSAFE_CALLS = {"eval", "exec", "read_pickle", "to_pickle"}
-# files of a package, lines of a file, median of lines
-MOST_FILES, MOST_LINES, MEDIAN_LINES = 15, 400, 180
+MOST_LINES = 500
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 MODULES = {
     ".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
@@ -154,11 +152,10 @@ def test_a_package_states_its_imports(room: Path) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=room_name)
-def test_a_package_file_is_one_docstring_and_the_package_is_not_too_full(room: Path) -> None:
+def test_a_package_file_is_one_docstring(room: Path) -> None:
     assert len(parsed(room / "__init__.py").body) == 1, (
         "a room's __init__ is its docstring; nothing is imported through it"
     )
-    assert len(list(room.glob("*.py"))) - 1 <= MOST_FILES
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -177,12 +174,6 @@ def test_imports_between_packages_go_one_way(package: str) -> None:
 def test_no_file_is_too_long() -> None:
     lines = {label(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     assert {name: count for name, count in lines.items() if count > MOST_LINES} == {}
-    assert (
-        statistics.median(
-            count for name, count in lines.items() if not name.endswith("__init__.py")
-        )
-        <= MEDIAN_LINES
-    )
 
 
 def test_file_names_are_unique() -> None:
