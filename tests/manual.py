@@ -7,12 +7,15 @@ output that is shown below it.
   output below it, is left out where a module is not installed.
 - ``toml``: pasted at the end of the file that its first line names (made where there is none), as
   it stands. Below ``<!-- replaces ... -->`` its tables replace those of the same names.
-- ``text``: lines that the block before it printed, digit by digit: simulated arms, seeds and
-  estimates repeat. Below ``<!-- digits depend on time or machine -->``, where the real clock or a
-  live bus decides, numbers need only be alike.
+- ``text``: lines that the block before it printed; words and integers are equal, measured numbers
+  agree (`tests.printed`). Below ``<!-- decimals are measured in real time -->`` decimals are not
+  compared.
+
+`STRIBECK_WRITE_PAGES=1 pytest tests/test_manual.py` puts what is printed into the pages.
 """
 
 import io
+import os
 import re
 import shlex
 import tomllib
@@ -27,14 +30,13 @@ import typer
 
 from stribeck.experiments.cli.app import app, run
 from tests.places import DOCS
+from tests.printed import ANEW, LIVE, assert_printed, masked, plain
 
 MANUAL = DOCS / "manual"
 _BLOCK = re.compile(r"(<!-- [^>]* -->\n)?^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _TABLE = re.compile(r"^\[.*?(?=^\[|\Z)", flags=re.DOTALL | re.MULTILINE)
-_NUMBER = re.compile(r"(± )?(\d+(?:\.\d+)?)")
-# part by which numbers that are alike may differ, beside two of their last digits
-_FAR = {"": 0.05, "± ": 0.35}
-ALIKE = "digits depend on time or machine"  # mark of such a block
+WRITES = "STRIBECK_WRITE_PAGES"  # environment variable: pages get what is printed
+REAL_TIME = "decimals are measured in real time"  # mark of such a block
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,13 @@ def blocks(page: Path) -> list[Block]:
     return [Block(kind, body, mark) for mark, kind, body in _BLOCK.findall(text)]
 
 
-def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def run_page(
+    page: str, folder: Path, done: Mapping[str, str] | None = None, part: float = ANEW
+) -> tuple[str, ...]:
     """Run a page in a folder, except commands that are `done`, with their output; return modules
     that blocks need and lack.
+
+    `part` is that of `tests.printed`: `STORED` if the page fits stored runs.
     """
     earlier = done or {}
     namespace: dict[str, Any] = {}
@@ -75,7 +81,7 @@ def run_page(page: str, folder: Path, done: Mapping[str, str] | None = None) -> 
             if lacks:
                 continue
             if block.kind == "text":
-                assert_printed(block.body, printed, exact=ALIKE not in block.mark)
+                _compare(MANUAL / f"{page}.md", block, printed, part)
             elif block.kind == "sh":
                 printed = "".join(
                     earlier.get(line) or _command(line, bool(block.mark))
@@ -133,29 +139,24 @@ def paste(text: str, path: Path, replaces: bool) -> None:
     path.write_text(old, encoding="utf-8")
 
 
-def assert_printed(shown: str, printed: str, exact: bool = True) -> None:
-    """Every line that is shown was printed, in this order; blanks do not count. Unless `exact`,
-    numbers need only be alike.
-    """
-    same = str.__eq__ if exact else alike
-    lines = iter([_plain(line) for line in printed.splitlines()])
+def _compare(page: Path, block: Block, printed: str, part: float) -> None:
+    """Compare a block of output with what was printed, or replace it in the page."""
+    if WRITES in os.environ:
+        text = page.read_text(encoding="utf-8")
+        fence = "```text\n"
+        written = text.replace(fence + block.body, fence + renewed(block.body, printed), 1)
+        page.write_text(written, encoding="utf-8")
+    else:
+        assert_printed(block.body, printed, LIVE if REAL_TIME in block.mark else part)
+
+
+def renewed(shown: str, printed: str) -> str:
+    """Replace lines that a page shows by printed lines of the same words."""
+    lines = iter(printed.splitlines())
+    new = []
     for line in shown.splitlines():
-        assert any(same(_plain(line), other) for other in lines), (
-            f"not printed, or not in this order:\n{line}\nbut\n{printed}"
-        )
-
-
-def alike(one: str, other: str) -> bool:
-    """Return True if two lines are equal except for small differences of their numbers."""
-    if _NUMBER.sub("#", one) != _NUMBER.sub("#", other):
-        return False
-    pairs = zip(_NUMBER.findall(one), _NUMBER.findall(other), strict=True)
-    return all(
-        abs(float(a) - float(b))
-        <= max(_FAR[kind] * abs(float(b)), 2.1 * 10.0 ** -len(a.partition(".")[2]))
-        for (kind, a), (_, b) in pairs
-    )
-
-
-def _plain(line: str) -> str:
-    return " ".join(line.split())
+        words = masked(plain(line))
+        match = next((other for other in lines if masked(plain(other)) == words), None)
+        assert match is not None, f"no line of these words:\n{line}\nin\n{printed}"
+        new.append(match)
+    return "".join(f"{line}\n" for line in new)

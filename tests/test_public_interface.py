@@ -1,4 +1,4 @@
-"""Public interface: the names that user scripts rely on, and the time of their import."""
+"""Public interface: the names that user scripts rely on, and what their import loads."""
 
 import ast
 import doctest
@@ -6,7 +6,6 @@ import inspect
 import re
 import subprocess
 import sys
-import time
 from importlib import import_module
 
 import pytest
@@ -14,7 +13,6 @@ import pytest
 import stribeck
 from tests.places import ROOT
 
-HEAVY = {"numpy", "scipy", "pandas", "mujoco", "lmfit", "matplotlib", "pyarrow", "can", "canopen"}
 TREE = ast.parse((ROOT / "src" / "stribeck" / "__init__.py").read_text(encoding="utf-8"))
 
 
@@ -105,25 +103,11 @@ def test_an_unknown_name_is_refused():
         stribeck.fit_frictions  # noqa: B018  # the attribute is what is tried
 
 
-def test_the_import_loads_nothing_heavy():
-    code = f"import sys, stribeck; print(sorted({HEAVY!r} & sys.modules.keys()))"
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        == "[]"
+def test_the_import_loads_nothing_but_itself():
+    """`python -m benchmarks startup` measures the seconds of an import."""
+    code = (
+        "import sys; before = set(sys.modules); import stribeck; print(*set(sys.modules) - before)"
     )
-
-
-def test_the_import_takes_little_longer_than_python():
-    """`python -m benchmarks startup` measures seconds; this ratio also holds on a busy computer."""
-
-    def fastest(code):
-        seconds = []
-        for _ in range(5):
-            began = time.perf_counter()
-            subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
-            seconds.append(time.perf_counter() - began)
-        return min(seconds)
-
-    assert fastest("import stribeck") < 5.0 * fastest("pass")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages = {name.partition(".")[0] for name in done.stdout.split()}
+    assert packages - sys.stdlib_module_names == {"stribeck"}

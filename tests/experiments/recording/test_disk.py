@@ -129,13 +129,11 @@ class TestBrokenOff:
     def test_a_moving_arm_does_not_wait_for_a_full_queue(self, start):
         writer = start(waits=False)
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
-        began = time.monotonic()
         with pytest.raises(
             RecordingFailed,
             match="the disk is too slow, 64 batches and events are waiting; samples recorded",
         ):
             fill(writer, 10_000)
-        assert time.monotonic() - began < 3.0
         slow.free.set()
         writer.close("too slow")
 
@@ -144,10 +142,8 @@ class TestBrokenOff:
         writer = start()
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
         fill(writer, 60)
-        began = time.monotonic()
         with pytest.raises(RecordingFailed, match=r"the disk did not respond for 0\.2 s"):
             writer.close(DONE)
-        assert time.monotonic() - began < 3.0
         slow.free.set()
 
     def test_an_arm_is_stopped_as_soon_as_a_write_hangs(self, start, monkeypatch):
@@ -157,10 +153,8 @@ class TestBrokenOff:
         slow = writer._disk._samples = self.Slow(writer._disk._samples)
         fill(writer, 60)
         time.sleep(0.3)
-        began = time.monotonic()
         with pytest.raises(RecordingFailed, match=r"the disk did not respond for 0\.2 s"):
             fill(writer, 60, 60)
-        assert time.monotonic() - began < 0.1
         slow.free.set()
         writer.close("it hung")
 
