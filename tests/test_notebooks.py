@@ -17,8 +17,8 @@ import matplotlib
 import pytest
 from matplotlib import pyplot
 
-from tests.manual import assert_printed
 from tests.places import DATA, DOCS, ROOT
+from tests.printed import STORED, assert_printed
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 MOST_BYTES = 60_000  # of a picture
@@ -81,11 +81,11 @@ def test_it_runs_and_gives_what_it_shows(notebook: Path, beside: Path) -> None:
     for cell in cells(notebook):
         with chdir(beside):
             printed, value = run_cell("".join(cell["source"]), namespace)
-        assert_printed("".join(outputs(cell, "stream")), printed)
+        assert_printed("".join(outputs(cell, "stream")), printed, STORED)
         shown = [text for text in outputs(cell, "text/plain") if not text.startswith("<Figure")]
         assert len(shown) == (value is not None)
         for text in shown:
-            assert_printed(without_dates(text), without_dates(repr(value)))
+            assert_printed(without_dates(text), without_dates(repr(value)), STORED)
         assert bool(outputs(cell, "text/html")) == hasattr(value, "_repr_html_")
         assert bool(outputs(cell, "image/png")) == bool(pyplot.get_fignums())
         pyplot.close("all")
