@@ -19,7 +19,6 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -31,10 +30,12 @@ import typer
 from stribeck.experiments.cli.app import app, run
 from tests.places import DOCS
 from tests.printed import ANEW, LIVE, assert_printed, masked, plain
+from tests.recorded import Recorded
 
 MANUAL = DOCS / "manual"
 _BLOCK = re.compile(r"(<!-- [^>]* -->\n)?^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _TABLE = re.compile(r"^\[.*?(?=^\[|\Z)", flags=re.DOTALL | re.MULTILINE)
+SHARED = ("calibrate", "run")  # commands whose results pages and tests share
 WRITES = "STRIBECK_WRITE_PAGES"  # environment variable: pages get what is printed
 REAL_TIME = "decimals are measured in real time"  # mark of such a block
 
@@ -61,14 +62,21 @@ def blocks(page: Path) -> list[Block]:
 
 
 def run_page(
-    page: str, folder: Path, done: Mapping[str, str] | None = None, part: float = ANEW
+    page: str, folder: Path, recorded: Recorded | None = None, part: float = ANEW
 ) -> tuple[str, ...]:
-    """Run a page in a folder, except commands that are `done`, with their output; return modules
-    that blocks need and lack.
+    """Run a page in a folder; return modules that blocks need and lack.
 
-    `part` is that of `tests.printed`: `STORED` if the page fits stored runs.
+    Parameters
+    ----------
+    page : str
+        Name of the page in the manual.
+    folder : Path
+        Folder in which the commands run.
+    recorded : Recorded, optional
+        Runs and campaigns of built-in arms that pages and tests share.
+    part : float
+        That of `tests.printed`: `STORED` if the page fits stored runs.
     """
-    earlier = done or {}
     namespace: dict[str, Any] = {}
     printed, missing = "", dict[str, None]()
     lacks = False
@@ -84,8 +92,7 @@ def run_page(
                 _compare(MANUAL / f"{page}.md", block, printed, part)
             elif block.kind == "sh":
                 printed = "".join(
-                    earlier.get(line) or _command(line, bool(block.mark))
-                    for line in block.body.splitlines()
+                    _command(line, bool(block.mark), recorded) for line in block.body.splitlines()
                 )
             elif block.kind == "python":
                 with redirect_stdout(io.StringIO()) as out:
@@ -102,24 +109,35 @@ def run_page(
     return tuple(missing)
 
 
-def _command(line: str, parsed: bool) -> str:
+def _command(line: str, parsed: bool, recorded: Recorded | None) -> str:
     """Run or parse one command and return its output."""
     program, *words = shlex.split(line, comments=True)
     assert program == "stribeck", line
-    arguments = [
-        found
-        for word in words
-        for found in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
-    ]
+    arguments = []
+    for word in words:
+        arguments += sorted(map(str, Path().glob(word))) if "*" in word else [word]
     if parsed:
         command = typer.main.get_command(app).commands[arguments[0]]
         command.make_context(arguments[0], arguments[1:])
         return ""
+    if recorded and arguments[0] in SHARED and not Path(arguments[1]).exists():
+        return copy_of(recorded, arguments)
     with redirect_stdout(io.StringIO()) as out, redirect_stderr(out):
         code = run(arguments)
     expected = re.search(r"# exit code (\d)", line)
     assert code == int(expected[1] if expected else 0), f"{line}\n{out.getvalue()}"
     return out.getvalue()
+
+
+def copy_of(recorded: Recorded, arguments: list[str]) -> str:
+    """Copy what a command that ends with ``--out FOLDER`` makes of a built-in arm, and return its
+    output.
+    """
+    command, arm, *options, out, folder = arguments
+    assert out == "--out"
+    made = recorded.command(command, arm, *options)
+    made.copy(Path(folder))
+    return (made.printed + made.said).replace(str(made.folder), folder)
 
 
 def paste(text: str, path: Path, replaces: bool) -> None:

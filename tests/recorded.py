@@ -153,7 +153,8 @@ class Recorded:
             f"{folder}: {name}"
             for folder in sorted(self._used)
             for name in sorted(
-                set(_listing(folder)) ^ set((folder.parent / "made").read_text(encoding="utf-8").splitlines())
+                set(_listing(folder))
+                ^ set((folder.parent / "made").read_text(encoding="utf-8").splitlines())
             )
         ]
 

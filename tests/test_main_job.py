@@ -19,7 +19,6 @@ from stribeck import Calibration
 from stribeck.experiments.cli.app import run
 from stribeck.ident.export.approximation import approximate
 from tests.ident.export.conftest import without_comment
-from tests.manual import run_page
 from tests.places import ROOT
 
 SEED = "1"
@@ -148,15 +147,6 @@ def test_exports_load_and_carry_the_friction(campaign, tmp_path):
     )
 
 
-def test_the_example_of_the_manual_prints_the_shown_output(campaign):
-    command = f"stribeck calibrate lab6 --seed {SEED} --out {campaign.name}"
-    run_page(
-        "example-lab6",
-        campaign.parent,
-        {command: (campaign.parent / PRINTED).read_text(encoding="utf-8")},
-    )
-
-
 def test_feedforward_removes_most_of_the_tracking_error_of_slow_motion(campaign):
     calibration = Calibration.load(campaign)
     without, with_law = (
@@ -179,48 +169,6 @@ def test_report_is_one_page_with_every_joint(campaign):
     page = (campaign / "report.html").read_text(encoding="utf-8")
     assert all(f"j{k}" in page for k in range(1, 7))
     assert "unidentifiable" in page
-
-
-def test_golden_run_gives_the_golden_calibration(tmp_path):
-    """Protection against silent changes: a stored run, and its stored calibration."""
-    assert (
-        run(
-            [
-                "fit",
-                str(ROOT / "data" / "golden" / "runs" / "constant-speed"),
-                "--out",
-                str(tmp_path / "out"),
-            ]
-        )
-        == 0
-    )
-    new, old = (
-        Calibration.load(tmp_path / "out"),
-        Calibration.load(ROOT / "data" / "golden" / "calibration.toml"),
-    )
-    joint, golden = new.joints["hinge"], old.joints["hinge"]
-    assert (joint.law, joint.load) == (golden.law, golden.load) == ("stribeck", "torque")
-    assert [(one.law, one.load, one.dismissed) for one in joint.candidates] == [
-        (one.law, one.load, one.dismissed) for one in golden.candidates
-    ]
-    assert ("stribeck", "torque", "") in {
-        (one.law, one.load, one.dismissed) for one in golden.candidates
-    }
-    for name, parameter in golden.parameters.items():
-        assert joint.parameters[name].value == pytest.approx(parameter.value, rel=1e-4)
-        assert joint.parameters[name].std_error == pytest.approx(parameter.std_error, rel=1e-2)
-        assert joint.parameters[name].verdict == parameter.verdict
-
-
-def test_the_snippet_of_the_readme_runs(campaign, monkeypatch, capsys):
-    monkeypatch.chdir(campaign.parent)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (snippet,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
-    exec(compile(snippet, "README.md", "exec"), {})
-    friction, fed_forward, *rest = capsys.readouterr().out.splitlines()
-    assert friction == fed_forward
-    assert len(friction.split()) >= 6
-    assert any(line.split()[1:3] == ["j1", "coulomb"] for line in rest)
 
 
 def test_the_help_has_every_command_of_the_manual():

@@ -4,6 +4,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,23 +14,29 @@ from stribeck.experiments.importers.readers import READERS
 from stribeck.ident.export.formats import NUMBERS
 from stribeck.ident.laws.law_table import LAWS
 from tests.drivers.wires import play, processes
-from tests.manual import MANUAL, blocks, paste, renewed, run_page
+from tests.manual import MANUAL, blocks, copy_of, paste, renewed, run_page
 from tests.places import DATA, DOCS, SHARED, TEST_ARMS
+from tests.printed import STORED, assert_printed, plain
+from tests.recorded import Recorded
 
-TRIES = 3
-ELSEWHERE = {"example-lab6"}  # run with the campaign of tests/test_main_job.py
 WITHOUT_BLOCKS = {"README", "faq", "glossary", "references", "stability"}
 PAGES = {path.stem for path in MANUAL.glob("*.md")} - WITHOUT_BLOCKS
 EMPS = SHARED / "emps" / "DATA_EMPS.mat"
 ARMS = DATA / "arms"
+README = DOCS.parent / "README.md"
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder in which the commands of the page "five minutes" have been run."""
-    here = tmp_path_factory.mktemp("manual")
-    run_page("five-minutes", here)
-    return here
+@pytest.fixture
+def folder(recorded: Recorded, tmp_path: Path) -> Path:
+    """Folder with the campaign and the validation run of the page "five minutes"."""
+    for line in (
+        "calibrate --seed 1 --out first",
+        "run --experiment validation --seed 2 --out unseen",
+    ):
+        command, *options = line.split()
+        with chdir(tmp_path):
+            copy_of(recorded, [command, "lab6", "--joints", "j5,j6", *options])
+    return tmp_path
 
 
 @pytest.fixture
@@ -44,8 +51,9 @@ def drives(request: pytest.FixtureRequest) -> Iterator[None]:
     process.join()
 
 
-def test_five_minutes(folder: Path) -> None:
-    assert {path.name for path in folder.iterdir()} == {
+def test_five_minutes(recorded: Recorded, tmp_path: Path) -> None:
+    run_page("five-minutes", tmp_path, recorded)
+    assert {path.name for path in tmp_path.iterdir()} == {
         "first",
         "unseen",
         "unseen.png",
@@ -55,26 +63,14 @@ def test_five_minutes(folder: Path) -> None:
     }
 
 
-def run_in_real_time(page: str, folder: Path) -> None:
-    """Run a page that prints the cycles per second; on a busy computer it is tried again."""
-    for left in reversed(range(TRIES)):
-        try:
-            (folder / str(left)).mkdir()
-            run_page(page, folder / str(left))
-            return
-        except AssertionError:
-            if not left:
-                raise
-
-
 @pytest.mark.parametrize("drives", ["lab6/lab6-canopen.toml"], indirect=True)
 def test_hardware(drives: None, tmp_path: Path) -> None:
-    run_in_real_time("hardware", tmp_path)
+    run_page("hardware", tmp_path)
 
 
 @pytest.mark.parametrize("drives", ["desk4/desk4-dynamixel.toml"], indirect=True)
 def test_dynamixel(drives: None, tmp_path: Path) -> None:
-    run_in_real_time("dynamixel", tmp_path)
+    run_page("dynamixel", tmp_path)
 
 
 def test_other_software(folder: Path) -> None:
@@ -93,8 +89,8 @@ def test_one_joint(tmp_path: Path) -> None:
     run_page("one-joint", tmp_path)
 
 
-def test_presliding(tmp_path: Path) -> None:
-    run_page("presliding", tmp_path)
+def test_presliding(recorded: Recorded, tmp_path: Path) -> None:
+    run_page("presliding", tmp_path, recorded)
 
 
 def test_backlash(tmp_path: Path) -> None:
@@ -141,8 +137,8 @@ def test_fleet(folder: Path) -> None:
     run_page("fleet", folder)
 
 
-def test_universal_robots(tmp_path: Path) -> None:
-    run_page("universal-robots", tmp_path)
+def test_universal_robots(recorded: Recorded, tmp_path: Path) -> None:
+    run_page("universal-robots", tmp_path, recorded)
 
 
 def test_library(tmp_path: Path) -> None:
@@ -165,7 +161,29 @@ def test_extending(folder: Path) -> None:
 )
 def test_example_emps(tmp_path: Path) -> None:
     (tmp_path / EMPS.name).symlink_to(EMPS)
-    run_page("example-emps", tmp_path)
+    run_page("example-emps", tmp_path, part=STORED)
+
+
+def test_example_lab6(recorded: Recorded, tmp_path: Path) -> None:
+    run_page("example-lab6", tmp_path, recorded)
+
+
+def test_readme(recorded: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first command prints what the README shows; the snippet runs on what it made."""
+    text = README.read_text(encoding="utf-8")
+    (arguments,) = re.findall(r"\.venv/bin/stribeck (calibrate .*)", text)
+    (shown,) = re.findall(
+        r"<!-- output -->\n```\n(.*?)```\n<!-- end of output -->", text, flags=re.DOTALL
+    )
+    (snippet,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    with chdir(tmp_path):
+        printed = copy_of(recorded, arguments.split())
+        assert_printed(plain(shown), plain(printed))  # the README's lines are wrapped
+        exec(compile(snippet, README.name, "exec"), {})
+    friction, fed_forward, *rest = capsys.readouterr().out.splitlines()
+    assert friction == fed_forward
+    assert len(friction.split()) >= 6
+    assert any(line.split()[1:3] == ["j1", "coulomb"] for line in rest)
 
 
 def test_every_page_is_run_and_listed() -> None:
@@ -174,7 +192,7 @@ def test_every_page_is_run_and_listed() -> None:
         for name in globals()
         if name.startswith("test_")
     }
-    assert run_here >= PAGES - ELSEWHERE
+    assert run_here >= PAGES
     index = (MANUAL / "README.md").read_text(encoding="utf-8")
     assert {path.name for path in MANUAL.glob("*.md")} - {"README.md"} <= set(
         re.findall(r"\]\(([\w-]+\.md)\)", index)
@@ -188,9 +206,7 @@ def test_the_citation_names_the_version_of_the_package() -> None:
     assert re.search(r"^version: (\S+)$", citation, flags=re.MULTILINE)[1] == project["version"]
 
 
-@pytest.mark.parametrize(
-    "page", [*sorted(MANUAL.glob("*.md")), DOCS.parent / "README.md"], ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("page", [*sorted(MANUAL.glob("*.md")), README], ids=lambda path: path.stem)
 def test_toml_blocks_can_be_pasted(page: Path) -> None:
     """Each block of TOML is whole, names its file, and says where it goes; README has none."""
     for block in (block for block in blocks(page) if block.kind == "toml"):
