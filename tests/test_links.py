@@ -7,10 +7,9 @@ is a network (CONTRIBUTING.md).
 
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
-
-import pytest
 
 from tests.places import DATA, DOCS, ROOT
 
@@ -52,13 +51,18 @@ def anchors(text: str) -> set[str]:
     return names
 
 
+@cache
+def anchors_of(page: Path) -> set[str]:
+    return anchors(page.read_text(encoding="utf-8"))
+
+
 def internal_fault(page: Path, target: str) -> str:
     """Return what is wrong with a link to a file or heading; empty if nothing is."""
     path, _, anchor = target.partition("#")
     there = page.parent / path if path else page
     if not there.exists():
         return "no such file"
-    if anchor and anchor not in anchors(there.read_text(encoding="utf-8")):
+    if anchor and anchor not in anchors_of(there):
         return "no such heading"
     return ""
 
@@ -86,24 +90,31 @@ def same_place(address: str) -> str:
     )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=label)
-def test_internal_links_have_their_file_and_heading(page: Path) -> None:
+def test_internal_links_have_their_file_and_heading() -> None:
     faults = {
-        target: fault
+        f"{label(page)}: {target}": fault
+        for page in PAGES
         for target in links(page.read_text(encoding="utf-8"))
         if "://" not in target and (fault := internal_fault(page, target))
     }
     assert faults == {}
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=label)
-def test_external_links_are_well_formed(page: Path) -> None:
+def addresses(page: Path) -> set[str]:
+    """External links of a page, and addresses in its text."""
     text = page.read_text(encoding="utf-8")
-    addresses = {
-        *_ADDRESS.findall(text),
-        *(target for target in (links(text) if page.suffix == ".md" else ()) if "://" in target),
+    targets = links(text) if page.suffix == ".md" else []
+    return {*_ADDRESS.findall(text), *(target for target in targets if "://" in target)}
+
+
+def test_external_links_are_well_formed() -> None:
+    faults = {
+        f"{label(page)}: {address}": fault
+        for page in TEXTS
+        for address in addresses(page)
+        if (fault := external_fault(address))
     }
-    assert {address: fault for address in addresses if (fault := external_fault(address))} == {}
+    assert faults == {}
 
 
 def test_an_external_page_has_one_spelling() -> None:
