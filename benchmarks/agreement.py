@@ -122,7 +122,10 @@ def measured(arm: ArmFile, method: str, seed: int) -> tuple[Identification, list
         run = load_run(drive_plan(arm, plan_method(method, arm, None, seed), Path(folder), seed))
         result = identify([run])
         return result, judge_parameters(
-            result, SimulatedArm(arm), motions_of_points(run, result.points)
+            result.calibration,
+            result.points,
+            SimulatedArm(arm),
+            motions_of_points(run, result.points),
         )
 
 

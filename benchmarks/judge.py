@@ -12,7 +12,6 @@ import pandas as pd
 
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.calibration.calibration import Calibration
-from stribeck.ident.identify import Identification
 from stribeck.ident.laws.load_components import load_at
 
 SCALE_PARAMETERS = (
@@ -72,22 +71,26 @@ def coldness(arm: SimulatedArm, j: int, points: pd.DataFrame) -> np.ndarray:
 Motions = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def judge_parameters(result: Identification, arm: SimulatedArm, motions: Motions) -> list[Verdict]:
+def judge_parameters(
+    calibration: Calibration, measured: pd.DataFrame, arm: SimulatedArm, motions: Motions
+) -> list[Verdict]:
     """Compare every parameter of the truth with the estimate.
 
     Parameters
     ----------
-    result : Identification
+    calibration : Calibration
         The estimate.
+    measured : DataFrame
+        Points of the fit.
     arm : SimulatedArm
         The truth.
     motions : dict of str to (ndarray, ndarray)
         Positions and velocities of all joints at each joint's points.
     """
     verdicts = []
-    for name, joint in result.calibration.joints.items():
+    for name, joint in calibration.joints.items():
         j = arm.names.index(name)
-        points = states(result.points, name)
+        points = states(measured, name)
         truth = {key: float(arm.truth.column(key)[j]) for key in SCALE_PARAMETERS}
         factor = float(coldness(arm, j, points).mean()) * float(arm.truth.column("torque_scale")[j])
         true_load = arm.loads(*motions[name])[:, j]

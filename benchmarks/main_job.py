@@ -17,10 +17,11 @@ import pandas as pd
 
 from benchmarks.judge import Motions, friction_error, judge_parameters
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.fit_runs import POINTS
 from stribeck.experiments.methods.registry import DEFAULT, METHODS
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from stribeck.ident.identify import identify
+from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import Run, load_run
@@ -84,11 +85,10 @@ def calibrate_and_judge(arm: str, seed: int, method: str = DEFAULT) -> dict[str,
 def judge(campaign: Path, arm: str) -> dict[str, Any]:
     """Friction error and parameters of a campaign folder against the truth of its arm."""
     (run,) = [load_run(path) for path in find_runs(campaign)]
-    result = identify([run])
-    calibration, truth = result.calibration, SimulatedArm(load_arm(arm))
-    motions = motions_of_points(run, result.points)
-    error = friction_error(calibration, truth, motions, result.points)
-    verdicts = judge_parameters(result, truth, motions)
+    calibration, points = Calibration.load(campaign), pd.read_csv(campaign / POINTS)
+    truth, motions = SimulatedArm(load_arm(arm)), motions_of_points(run, points)
+    error = friction_error(calibration, truth, motions, points)
+    verdicts = judge_parameters(calibration, points, truth, motions)
     return {
         "friction_error": {name: round(value, 5) for name, value in error.items()},
         "laws": {name: f"{joint.law}/{joint.load}" for name, joint in calibration.joints.items()},

@@ -394,7 +394,9 @@ def compared(run: Run, inside: Run) -> dict[str, Any]:
                     }
                 )
     truth = SimulatedArm(inside.arm)
-    verdicts = judge_parameters(wired, truth, motions_of_points(run, wired.points))
+    verdicts = judge_parameters(
+        wired.calibration, wired.points, truth, motions_of_points(run, wired.points)
+    )
     return {
         "parameters": rows,
         "covered": [verdict.covered for verdict in verdicts],
