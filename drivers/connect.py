@@ -19,27 +19,23 @@ def _simulated(arm: ArmFile, seed: int | None) -> Arm:
     return SimulatedArm(arm, seed=seed)
 
 
-def _wired(link: str) -> Connect:
-    """Return a function that makes an arm with the link "module:class"; the module is
-    imported at the first call.
-    """
-
-    def made(arm: ArmFile, seed: int | None) -> Arm:
-        from stribeck.drivers.wire.wired_arm import WiredArm
-
-        return WiredArm(arm, resolve_name(link))
-
-    return made
-
-
-DRIVERS: dict[str, Connect] = {
-    "simulated": _simulated,
-    "canopen": _wired("stribeck.drivers.canopen.canopen_link:CanopenLink"),
-    "dynamixel": _wired("stribeck.drivers.dynamixel.dynamixel_link:DynamixelLink"),
-    "damiao": _wired("stribeck.drivers.mit.damiao:DamiaoLink"),
-    "odrive": _wired("stribeck.drivers.odrive.odrive_link:OdriveLink"),
-    "cubemars": _wired("stribeck.drivers.mit.cubemars:CubemarsLink"),
+# drives on a bus: module and class of the link, imported at the first use
+LINKS = {
+    "canopen": "stribeck.drivers.canopen.canopen_link:CanopenLink",
+    "dynamixel": "stribeck.drivers.dynamixel.dynamixel_link:DynamixelLink",
+    "damiao": "stribeck.drivers.mit.damiao:DamiaoLink",
+    "odrive": "stribeck.drivers.odrive.odrive_link:OdriveLink",
+    "cubemars": "stribeck.drivers.mit.cubemars:CubemarsLink",
 }
+
+
+def _wired(arm: ArmFile, seed: int | None) -> Arm:
+    from stribeck.drivers.wire.wired_arm import WiredArm
+
+    return WiredArm(arm, resolve_name(LINKS[arm.driver.kind]))
+
+
+DRIVERS: dict[str, Connect] = {"simulated": _simulated, **dict.fromkeys(LINKS, _wired)}
 
 # kinds whose drives stop and hold their joints when they hear nothing for long; drives
 # of other kinds lose power

@@ -95,10 +95,9 @@ class CanopenLink(DriveLink):
                     axis.sdo.write(WATCHDOG_OFF)
                 if axis.power != "held":
                     axis.node.nmt.state = "PRE-OPERATIONAL"
-        notifier, self._network = self._network.notifier, None
+        network, self._network = self._network, None
         try:
-            if notifier is not None:
-                notifier.stop(1.0)
+            network.leave()
         finally:
             if self._owned:
                 self._bus.shutdown()

@@ -1,6 +1,7 @@
 """The `canopen` library's network on a CAN bus, with its failures raised as `DriverError`."""
 
 from collections.abc import Callable
+from typing import Any
 
 import can
 import canopen
@@ -44,6 +45,20 @@ class CanopenNetwork(canopen.Network):
     def __init__(self, bus: can.BusABC, on_error_frame: Callable[[], None]) -> None:
         super().__init__(bus)
         self.listeners = [_Reader(self, on_error_frame)]
+
+    def connect(self, *args: Any, **kwargs: Any) -> canopen.Network:
+        """Read the bus in a thread; a bus in memory needs none and calls the listeners."""
+        if not hasattr(self.bus, "tell"):
+            return super().connect(*args, **kwargs)
+        self.bus.tell(self.listeners)
+        return self
+
+    def leave(self) -> None:
+        """Stop reading the bus, which stays open."""
+        if self.notifier is not None:
+            self.notifier.stop(1.0)
+        elif hasattr(self.bus, "tell"):
+            self.bus.tell(())
 
     def send_message(self, can_id: int, data: bytes, remote: bool = False) -> None:
         """Send a frame as the library does, with a timeout."""

@@ -6,7 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import can
 
@@ -109,7 +109,8 @@ class CanEmulator(ABC):
             self._place.enter_context(
                 only_one(f"{table.get('channel')}:{table.get('port')}", arm, self.address)
             )
-        self._bus = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
+        self._acted = clock.now()
+        self._bus: Any = bus or can.Bus(**{"bitrate": int(extra.get("bit_rate", 1e6)), **table})
         self._nodes = self.nodes(self.body.drives, self._send)
 
     @abstractmethod
@@ -127,6 +128,17 @@ class CanEmulator(ABC):
         """Answer frames while `going()` is true."""
         while going():
             self._react(self._bus.recv(self.body.patience))
+
+    def due(self) -> float:
+        """Time of the next act on a bus in memory: a frame arrives, or drives look at their
+        clocks [s].
+        """
+        return min(self._acted + self.body.patience, self._bus.due())
+
+    def act(self) -> None:
+        """Answer a frame on a bus in memory that has arrived, and let time pass."""
+        self._acted = self._clock.now()
+        self._react(self._bus.recv(0.0))
 
     def _react(self, message: can.Message | None) -> None:
         """Let time pass and answer a frame, if one came."""

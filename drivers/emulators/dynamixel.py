@@ -7,6 +7,7 @@ builds and unpacks packets itself and uses none of the driver's code.
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 from stribeck.drivers.emulators import control_table as table
 from stribeck.drivers.emulators.body import Body
@@ -33,13 +34,25 @@ class Emulator:
         self.body, self._clock = Body(arm, seed, clock=clock), clock
         self._servos = [Servo(drive) for drive in self.body.drives]
         self._byte = 10.0 / float(extra.get("baud_rate", 1_000_000))  # s per byte on the wire
-        self._line = line or open_line(str(extra["port"]))
+        self._acted = clock.now()
+        self._line: Any = line or open_line(str(extra["port"]))
         self.address = str(extra["port"])
 
     def serve(self, going: Callable[[], bool] = lambda: True) -> None:
         """Answer packets while `going()` is true."""
         while going():
             self._react(self._line.receive(self.body.patience))
+
+    def due(self) -> float:
+        """Time of the next act on a line in memory: bytes arrive, or servos look at their
+        clocks [s].
+        """
+        return min(self._acted + self.body.patience, self._line.due())
+
+    def act(self) -> None:
+        """Answer packets on a line in memory that have arrived, and let time pass."""
+        self._acted = self._clock.now()
+        self._react(self._line.receive(0.0))
 
     def _react(self, came: Sequence[Received]) -> None:
         """Let time pass and answer the packets in the buffers of clients."""

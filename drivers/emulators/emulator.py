@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from pkgutil import resolve_name
-from typing import Protocol
+from typing import Any, Protocol
 
 from stribeck.drivers.emulators.body import Body
+from stribeck.drivers.wire.clock import REAL_TIME, Clock
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.errors import InputError, unknown_name
 
@@ -28,6 +29,12 @@ class Emulator(Protocol):
         a thousand times a second.
         """
 
+    def due(self) -> float:
+        """Time of the next act on a bus or line in memory [s]."""
+
+    def act(self) -> None:
+        """Do what is due on a bus or line in memory, see `VirtualClock`."""
+
     def suffer(self, joint: int, what: str) -> None:
         """Cause a fault of a joint's drive: "silent" (it neither sends nor
         receives), "reset" or "fault".
@@ -41,9 +48,22 @@ class Emulator(Protocol):
 EMULATORS = ("canopen", "dynamixel", "damiao", "odrive", "cubemars")
 
 
-def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
+def emulate(
+    arm: ArmFile, seed: int | None = None, transport: Any = None, clock: Clock = REAL_TIME
+) -> Emulator:
     """Return emulated drives of the kind that ``[driver]`` names, with the
     arm's simulation behind them.
+
+    Parameters
+    ----------
+    arm : ArmFile
+        The arm.
+    seed : int, optional
+        Seed of simulated noise.
+    transport : optional
+        An open bus or line; by default the one that the arm file names.
+    clock : Clock, optional
+        Clock of the drives; a virtual one needs a bus or line in memory.
 
     Raises
     ------
@@ -59,6 +79,6 @@ def emulate(arm: ArmFile, seed: int | None = None) -> Emulator:
     if arm.driver.kind not in EMULATORS:
         raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)
     made: Emulator = resolve_name(f"stribeck.drivers.emulators.{arm.driver.kind}:Emulator")(
-        arm, seed
+        arm, seed, transport, clock
     )
     return made
