@@ -2,7 +2,7 @@
 and many windows at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from stribeck.ident.servo.servo_windows import LATEST, ServoWindows
 # load that follows the simulated motion; other loads are those of the measured motion
 TRANSMITTED = "torque"
 STEP = 2.5e-3  # s
+_TOGETHER = 64  # samples whose commands are computed at once
 _TINY = 1e-9  # least decay of the velocity in a step, as a part of it
 
 
@@ -35,7 +36,7 @@ def simulate(
         Longest step [s].
     """
     v = {name: np.asarray(value, dtype=float)[:, None] for name, value in values.items()}
-    count, before = len(v["viscous"]), windows.before
+    count = len(v["viscous"])
     R, N = windows.q.shape
     sub = max(1, int(np.ceil(windows.dt / longest - 1e-9)))
     h = windows.dt / sub
@@ -43,33 +44,23 @@ def simulate(
         np.broadcast_to(windows.q[:, 0], (count, R)).copy(),
         np.broadcast_to(windows.speed, (count, R)).copy(),
     )
-    late = np.clip(v["delay"], 0.0, LATEST) / windows.dt
-    early, first = late - np.floor(late), before - np.floor(late[:, 0]).astype(int)
-    goal, loads = windows.goal.T, windows.loads.get(load)
+    excess = v["static"] - v["coulomb"]
+    loads = windows.loads.get(load)
+    rises = v["static_coefficient"] - v["coulomb_coefficient"]
     pressed = None if loads is None else np.broadcast_to(loads[:, 0], (count, R))
+    fades = bool(excess.any() or rises.any())
+    faded: Array | float = 0.0
     out = np.empty((count, R, N))
-    for k in range(N):
+    for k, sample in enumerate(_samples(windows, v, h, sub)):
         out[:, :, k] = q
-        pull = v["torque_per_gain"] * windows.gain[:, k]
-        target, then = (
-            (1.0 - early) * goal[np.minimum(first + row, len(goal) - 1)]
-            + early * goal[first + row - 1]
-            for row in (k, k + 1)
-        )
-        damping = v["viscous"] + v["back_emf"] * (windows.gain[:, k] > 0.0)
-        coulomb, excess = v["coulomb"], v["static"] - v["coulomb"]
-        fixed = pull * target - windows.rest[:, k] - v["offset"]
-        per_step = h / (windows.inertia[:, k] + v["inertia"])
-        decays = np.maximum(per_step * damping, _TINY)
-        keeps, per_force = np.exp(-decays), -np.expm1(-decays) / decays * per_step
-        grows = pull * (then - target) / sub
+        pull, fixed, grows, keeps, per_force = sample
         for step in range(sub):
             weight = windows.cosine[:, k] * np.cos(q) + windows.sine[:, k] * np.sin(q)
             free = keeps * w + per_force * (fixed + step * grows - pull * q - weight)
-            faded = np.exp(-((w / v["stribeck_velocity"]) ** 2))
-            level = coulomb + excess * faded
+            if fades:
+                faded = np.exp(-((w / v["stribeck_velocity"]) ** 2))
+            level = v["coulomb"] + excess * faded
             if pressed is not None:
-                rises = v["static_coefficient"] - v["coulomb_coefficient"]
                 level = level + (v["coulomb_coefficient"] + rises * faded) * pressed
             before_step, w = w, np.sign(free) * np.maximum(np.abs(free) - level * per_force, 0.0)
             if load == TRANSMITTED:
@@ -80,3 +71,39 @@ def simulate(
         if loads is not None and load != TRANSMITTED and k + 1 < N:
             pressed = np.broadcast_to(loads[:, k + 1], (count, R))
     return out
+
+
+def _samples(
+    windows: ServoWindows, v: Mapping[str, Array], h: float, sub: int
+) -> Iterator[tuple[Array, ...]]:
+    """Yield what does not depend on the motion, sample by sample, shape (K, R) each: torque per
+    position error, torque at the start of the sample and its growth in a step, the part of the
+    velocity that a step keeps, and velocity per torque.
+    """
+    N, goal = windows.q.shape[1], windows.goal.T
+    late = np.clip(v["delay"], 0.0, LATEST) / windows.dt
+    early = late - np.floor(late)
+    first = windows.before - np.floor(late[:, 0]).astype(int)
+    for begin in range(0, N, _TOGETHER):
+        rows = np.arange(begin, min(begin + _TOGETHER, N))
+
+        def along(values: Array, rows: np.ndarray = rows) -> Array:
+            return values.T[rows, None]
+
+        def aim(rows: np.ndarray) -> Array:
+            now = first + rows[:, None]
+            return (1.0 - early) * goal[np.minimum(now, len(goal) - 1)] + early * goal[now - 1]
+
+        pull = v["torque_per_gain"] * along(windows.gain)
+        target = aim(rows)
+        damping = v["viscous"] + v["back_emf"] * (along(windows.gain) > 0.0)
+        per_step = h / (along(windows.inertia) + v["inertia"])
+        decays = np.maximum(per_step * damping, _TINY)
+        yield from zip(
+            pull,
+            pull * target - along(windows.rest) - v["offset"],
+            pull * (aim(rows + 1) - target) / sub,
+            np.exp(-decays),
+            -np.expm1(-decays) / decays * per_step,
+            strict=True,
+        )
