@@ -142,7 +142,10 @@ def _independent(R: Array) -> NDArray[np.int_]:
 def _random_rows(mechanism: Mechanism, still: bool) -> Array:
     """Return the torque regressor at random states, shape (states n, 10 n)."""
     rng = np.random.default_rng(0)
-    shape = (_STATES * mechanism.link_tree.n, mechanism.n)
+    links = mechanism.link_tree.n
+    # each state of a closed chain has as many rows as drives, and takes long to be found
+    states = _STATES * links if mechanism.chain is None else -(-_STATES * links // mechanism.n)
+    shape = (states, mechanism.n)
     q = rng.uniform(-1.0, 1.0, shape) * np.where(mechanism.prismatic, _SLIDE, _TURN)
     if mechanism.chain is not None:
         q = _regular(mechanism.chain, q)
@@ -173,9 +176,10 @@ def _name(row: Array, names: tuple[str, ...]) -> str:
     """Return the formula of a base parameter: the parameter with coefficient 1, then the
     regrouped ones by coefficient.
     """
+    size = np.round(np.abs(row) / _ROUNDED)  # equal coefficients keep the order of the links
     first, *others = [
         int(np.flatnonzero(row)[0]),
-        *(k for k in np.argsort(-np.abs(row), kind="stable") if row[k] != 0.0),
+        *(k for k in np.argsort(-size, kind="stable") if row[k] != 0.0),
     ]
     others = [k for k in others if k != first]
     parts = [names[first]]
