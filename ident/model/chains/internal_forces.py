@@ -7,6 +7,7 @@ elasticity. These shares are then nan (`hide`), or follow a rule that the user c
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +155,11 @@ class InternalForces:
             axis=1,
         )
 
+    @cached_property
+    def _coupling(self) -> Array:
+        """Products of the units in every joint, (N, joints, 2, r, r)."""
+        return np.einsum("nrjki,nsjki->njkrs", self.units, self.units)
+
     def _reached(self, carried: Array) -> Array:
         """Return a projection onto the internal forces that the loads can cause with any joint
         stiffnesses, shape (N, r, r).
@@ -168,10 +174,9 @@ class InternalForces:
         work = np.where(np.abs(work) > _FELT * most, work / np.maximum(most, 1e-300), 0.0)
         if not work.any():
             return np.zeros((len(work), work.shape[1], work.shape[1]))
-        through = np.einsum("nrjki,nsjki->njkrs", self.units, self.units)
         reached = _projection(work @ work.transpose(0, 2, 1))
         for _ in range(self.units.shape[1]):
-            moved, before = through @ reached[:, None, None], reached
+            moved, before = self._coupling @ reached[:, None, None], reached
             moved = moved.transpose(0, 3, 1, 2, 4).reshape(*reached.shape[:2], -1)
             reached = _projection(reached + moved @ moved.transpose(0, 2, 1))
             if np.abs(reached - before).max() < _FELT:
