@@ -10,8 +10,6 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 from tests.places import ROOT
 
 # each package imports only itself and earlier packages
@@ -30,7 +28,7 @@ UNSAFE_MODULES = {
     "ruamel",
 }
 UNSAFE_CALLS = {"eval", "exec", "read_pickle", "to_pickle"}
-MOST_LINES = 500
+MOST_LINES = 500  # of a file
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 MODULES = {
     ".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
@@ -44,6 +42,12 @@ ROOMS = sorted(path.parent for path in FILES if path.name == "__init__.py")
 @cache
 def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All parts of the syntax tree of a file."""
+    return tuple(ast.walk(parsed(path)))
 
 
 def label(path: Path) -> str:
@@ -64,7 +68,7 @@ def imported(path: Path) -> tuple[tuple[str, int], ...]:
 
 
 def _imported(path: Path) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -115,13 +119,16 @@ def test_no_two_modules_import_each_other() -> None:
     assert circle(arrows()) == ""
 
 
-@pytest.mark.parametrize(
-    "room", [ROOT / "", *ROOMS], ids=lambda path: room_name(path) or "stribeck"
-)
-def test_imports_inside_a_package_have_no_cycle(room: Path) -> None:
+def test_imports_inside_a_package_have_no_cycle() -> None:
     """Files and subpackages of a package, each subpackage as one node, have no import cycle, so
     data flow in one direction.
     """
+    cycles = {room_name(room) or "stribeck": cycle_inside(room) for room in (ROOT, *ROOMS)}
+    assert {room: cycle for room, cycle in cycles.items() if cycle} == {}
+
+
+def cycle_inside(room: Path) -> str:
+    """Describe a cycle between files and subpackages of a package; empty if there is none."""
     inside = ".".join(("stribeck", *room.relative_to(ROOT).parts)) + "."
     graph: dict[str, set[str]] = defaultdict(set)
     for module, others in arrows().items():
@@ -133,40 +140,42 @@ def test_imports_inside_a_package_have_no_cycle(room: Path) -> None:
                 if other.startswith(inside)
             }
             graph[entry] |= below - {entry}
-    assert circle(graph) == ""
+    return circle(graph)
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=room_name)
-def test_a_package_states_its_imports(room: Path) -> None:
+def test_a_package_states_its_imports() -> None:
     """The docstring lists exactly the imported packages, so a new dependency shows in a review."""
-    docstring = ast.get_docstring(parsed(room / "__init__.py")) or ""
-    stated = set(re.findall(r"`([\w.]+)`", docstring.partition("Imports from:")[2]))
-    own = {
-        ".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts))
-        for path in room.glob("*.py")
-    }
-    found = {
-        room_name(MODULES[other].parent) for module in own for other in arrows().get(module, ())
-    } - {room_name(room)}
-    assert stated == found
+    wrong = {}
+    for room in ROOMS:
+        docstring = ast.get_docstring(parsed(room / "__init__.py")) or ""
+        stated = set(re.findall(r"`([\w.]+)`", docstring.partition("Imports from:")[2]))
+        modules = {
+            ".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts))
+            for path in room.glob("*.py")
+        }
+        needed = {
+            room_name(MODULES[other].parent)
+            for module in modules
+            for other in arrows().get(module, ())
+        } - {room_name(room)}
+        if stated != needed:
+            wrong[room_name(room)] = {"missing": needed - stated, "unused": stated - needed}
+    assert wrong == {}
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=room_name)
-def test_a_package_file_is_one_docstring(room: Path) -> None:
-    assert len(parsed(room / "__init__.py").body) == 1, (
-        "a room's __init__ is its docstring; nothing is imported through it"
-    )
+def test_a_package_file_is_one_docstring() -> None:
+    """Nothing is imported through a package."""
+    assert [room_name(room) for room in ROOMS if len(parsed(room / "__init__.py").body) != 1] == []
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_imports_between_packages_go_one_way(package: str) -> None:
-    upstairs = PACKAGES[PACKAGES.index(package) + 1 :]
+def test_imports_between_packages_go_one_way() -> None:
     wrong = [
         f"{module} imports {other}"
+        for k, package in enumerate(PACKAGES)
         for module, others in arrows().items()
         for other in others
         if module.startswith(f"stribeck.{package}")
-        and other.startswith(tuple(f"stribeck.{name}" for name in upstairs))
+        and other.startswith(tuple(f"stribeck.{name}" for name in PACKAGES[k + 1 :]))
     ]
     assert wrong == []
 
@@ -191,55 +200,60 @@ def test_file_names_are_unique() -> None:
     assert {name for name in names if names.count(name) > 1} - allowed == set()
 
 
-@pytest.mark.parametrize("path", FILES, ids=label)
-def test_imports_use_stribeck_and_no_private_names_of_other_modules(path: Path) -> None:
+def test_imports_use_stribeck_and_no_private_names_of_other_modules() -> None:
     wrong = [
-        f"line {line}: {name}"
+        f"{label(path)}, line {line}: {name}"
+        for path in FILES
         for name, line in imported(path)
         if name.partition(".")[0] in FORBIDDEN
     ]
     wrong += [
-        f"line {node.lineno}: {alias.name}"
-        for node in ast.walk(parsed(path))
+        f"{label(path)}, line {node.lineno}: {alias.name}"
+        for path in FILES
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("stribeck")
         for alias in node.names
         if alias.name.startswith("_")
     ]
-    assert not wrong, f"{label(path)} imports {', '.join(wrong)}"
+    assert wrong == []
 
 
-@pytest.mark.parametrize("path", FILES, ids=label)
-def test_no_module_unpickles_or_evaluates_text(path: Path) -> None:
+def test_no_module_unpickles_or_evaluates_text() -> None:
     wrong = [
-        f"line {line}: {name}"
+        f"{label(path)}, line {line}: {name}"
+        for path in FILES
         for name, line in imported(path)
         if name.partition(".")[0] in UNSAFE_MODULES
     ]
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Call):
-            risky = [
-                key.arg
-                for key in node.keywords
-                if key.arg in ("allow_pickle", "shell")
-                and not (isinstance(key.value, ast.Constant) and key.value.value is False)
-            ]
-            wrong += [
-                f"line {node.lineno}: {name}"
-                for name in [called(node), *risky]
-                if name in UNSAFE_CALLS or name in risky
-            ]
-    assert not wrong, f"{label(path)}: {', '.join(wrong)}"
+    for path in FILES:
+        for node in nodes(path):
+            if isinstance(node, ast.Call):
+                risky = [
+                    key.arg
+                    for key in node.keywords
+                    if key.arg in ("allow_pickle", "shell")
+                    and not (isinstance(key.value, ast.Constant) and key.value.value is False)
+                ]
+                wrong += [
+                    f"{label(path)}, line {node.lineno}: {name}"
+                    for name in [called(node), *risky]
+                    if name in UNSAFE_CALLS or name in risky
+                ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in FILES if path.is_relative_to(ROOT / "ident")], ids=label
-)
-def test_ident_neither_prints_nor_waits_nor_reads_a_clock(path: Path) -> None:
+def test_ident_neither_prints_nor_waits_nor_reads_a_clock() -> None:
     """`ident` depends on its arguments only, so a fit can be repeated to the digit."""
-    top = {name.partition(".")[0] for name, _ in imported(path)}
-    assert not top & {"time", "serial", "can", "socket", "subprocess", "threading"}
-    calls = {called(node) for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)}
-    assert not calls & {"print", "input", "sleep", "now", "utcnow", "today"}
+    modules = {"time", "serial", "can", "socket", "subprocess", "threading"}
+    words = {"print", "input", "sleep", "now", "utcnow", "today"}
+    wrong = {}
+    for path in FILES:
+        if path.is_relative_to(ROOT / "ident"):
+            top = {name.partition(".")[0] for name, _ in imported(path)}
+            calls = {called(node) for node in nodes(path) if isinstance(node, ast.Call)}
+            if found := top & modules | calls & words:
+                wrong[label(path)] = found
+    assert wrong == {}
 
 
 def test_tests_mirror_the_tree() -> None:
