@@ -353,8 +353,10 @@ def _with_errors(
     q = _finely(windows, found, names, x, load)
     for _ in range(_FURTHER):
         nearer = x - free * (inverse @ (J.T @ (q - windows.q)[known]))
+        if (nearer < 0.0)[~signed].any():  # such a joint would gain energy and run away
+            break
         then = _finely(windows, found, names, nearer, load)
-        if (nearer < 0.0)[~signed].any() or _square(then, windows) >= _square(q, windows):
+        if _square(then, windows) >= _square(q, windows):
             break
         x, q = nearer, then
     rest = q - windows.q

@@ -22,7 +22,9 @@ def simulate(
     """Return positions for K parameter sets, shape (K, R, N).
 
     Each step is exact in viscous friction, and dry friction at most stops the joint, so that it
-    sticks and breaks loose at any step length. The load of a step is that of the step before.
+    sticks and breaks loose at any step length. The load of a step is that of the step before. An
+    inertia with which the servo would swing faster than a step shows is raised to that limit, so
+    that no parameters give the joint energy.
 
     Parameters
     ----------
@@ -97,7 +99,9 @@ def _samples(
         pull = v["torque_per_gain"] * along(windows.gain)
         target = aim(rows)
         damping = v["viscous"] + v["back_emf"] * (along(windows.gain) > 0.0)
-        per_step = h / (along(windows.inertia) + v["inertia"])
+        # a spring that swings faster than a step would throw the joint ever farther
+        inertia = np.maximum(along(windows.inertia) + v["inertia"], pull * h**2)
+        per_step = h / inertia
         decays = np.maximum(per_step * damping, _TINY)
         yield from zip(
             pull,
