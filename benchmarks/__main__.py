@@ -89,6 +89,8 @@ BENCHMARKS = {
     "workers and corrupt runs",
     "mutations": "damaged arm files, models, runs, calibrations and logs: tracebacks, hangs, "
     "memory, changed files",
+    "faults": "deliberate faults in single places of the package, each tried on the tests that "
+    "should catch it",
     "reliability": "motion of the joints after bus, drives or computer fail at random times",
     "wires": "the main job over the wire against the same job in process, and the punctuality of "
     "its cycles",

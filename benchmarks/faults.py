@@ -1,0 +1,316 @@
+"""Deliberate faults, each tried on the tests that should catch it.
+
+`faults.toml` lists slips in a single place of the package. Each is made in a copy of the tree, and
+the tests of its folder and of the neighbouring folders run there until one fails. The fault counts
+as caught by a test that fails twice with the fault and passes without it.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+LIST = Path(__file__).with_suffix(".toml")
+CAUGHT, MISSED, UNDECIDED = "caught", "not caught", "undecided"
+FAST = ("-m", "not slow")
+_PYTEST = ("-m", "pytest", "-q", "-x", "--tb=no", "--no-header", "-p", "no:randomly")
+# exit codes of pytest
+_PASSED, _FAILED, _INTERRUPTED, _NO_TESTS = 0, 1, 2, 5
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A slip in a single place.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the list, from 1.
+    part, file : str
+        Part of the package and file.
+    find, replace : str
+        A text that occurs once in the file, and the text with the fault.
+    breaks : str
+        The harm to a user.
+    tests : tuple of str
+        Files and folders of tests that should catch it, the nearest first.
+    """
+
+    number: int
+    part: str
+    file: str
+    find: str
+    replace: str
+    breaks: str
+    tests: tuple[str, ...]
+
+    @classmethod
+    def of(cls, number: int, table: dict[str, Any]) -> "Fault":
+        """Return the fault of a table of the list."""
+        return cls(number, **{**table, "tests": tuple(table["tests"])})
+
+    def faulty(self, text: str) -> str:
+        """Return the text of the file with the fault.
+
+        Raises
+        ------
+        ValueError
+            If the text to replace does not occur exactly once.
+        """
+        times = text.count(self.find)
+        if times != 1:
+            raise ValueError(
+                f"fault {self.number}: {self.find!r} occurs {times} times in {self.file}; it must "
+                f"occur once: correct {LIST.name}"
+            )
+        return text.replace(self.find, self.replace)
+
+
+def listed_faults() -> list[Fault]:
+    """Return all faults of the list."""
+    tables = tomllib.loads(LIST.read_text(encoding="utf-8"))["fault"]
+    return [Fault.of(number, table) for number, table in enumerate(tables, 1)]
+
+
+@dataclass
+class Trial:
+    """What the tests made of a fault.
+
+    Attributes
+    ----------
+    outcome : str
+        "caught", "not caught" or "undecided".
+    by : str
+        The test that caught the fault, or why it is undecided.
+    seconds : float
+        Wall time of all runs [s].
+    unsteady : list of str
+        Tests that failed once with the fault, but do not count: they fail without it, too, or pass
+        when they are repeated.
+    """
+
+    outcome: str
+    by: str = ""
+    seconds: float = 0.0
+    unsteady: list[str] = field(default_factory=list)
+
+
+class Tree:
+    """A copy of the tracked files, in which tests run.
+
+    Python files are copied, other files are links.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "tree"
+        self._caches = folder / "caches"
+        for name in _tracked():
+            self._take(ROOT / name, self.root / name)
+        recordings = ROOT.parent / "shared"
+        if recordings.is_dir():
+            (folder / "shared").symlink_to(recordings)
+
+    @staticmethod
+    def _take(source: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink():
+            target.symlink_to(source.readlink())
+        elif source.suffix == ".py":
+            shutil.copyfile(source, target)
+        elif source.exists():
+            target.symlink_to(source)
+
+    def change(self, file: str, text: str) -> None:
+        """Write a file of this copy."""
+        (self.root / file).write_text(text, encoding="utf-8")
+
+    def test(
+        self, selection: Sequence[str], options: Sequence[str], left: float
+    ) -> tuple[int, list[str]]:
+        """Run tests until the first failure, for at most `left` seconds.
+
+        Returns
+        -------
+        int
+            Exit code of pytest.
+        list of str
+            Ids of the failed tests.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            If the tests take longer.
+        """
+        shutil.rmtree(self._caches, ignore_errors=True)
+        paths = [str(self.root / "src"), str(self.root)]
+        process = subprocess.Popen(
+            [sys.executable, *_PYTEST, "-o", f"cache_dir={self._caches}", *options, *selection],
+            cwd=self.root,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(max(left, 1.0))
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        failed = self._caches / "v" / "cache" / "lastfailed"
+        return code, list(json.loads(failed.read_text())) if failed.is_file() else []
+
+
+def _tracked() -> list[str]:
+    """Names of the tracked files, with / between folders."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [name for name in listed.stdout.split("\0") if name]
+
+
+class SoundTree:
+    """The tree without a fault, which remembers which tests pass there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tree, self._lock = Tree(folder), Lock()
+        self._known: dict[str, bool] = {}
+
+    def passes(self, test: str, limit: float) -> bool:
+        """Whether a test passes without a fault."""
+        with self._lock:
+            if test not in self._known:
+                self._known[test] = self._tree.test([test], (), limit)[0] == _PASSED
+            return self._known[test]
+
+
+def tried(
+    fault: Fault, sound: SoundTree, folder: Path, options: Sequence[str], limit: float
+) -> Trial:
+    """Run the tests of a fault until one catches it.
+
+    Parameters
+    ----------
+    fault : Fault
+    sound : SoundTree
+        The tree without the fault.
+    folder : Path
+        Empty folder for the copy.
+    options : sequence of str
+        Options of pytest that choose tests.
+    limit : float
+        Longest time for the fault [s].
+    """
+    tree, began, trial = Tree(folder), time.monotonic(), Trial(MISSED)
+    text = (ROOT / fault.file).read_text(encoding="utf-8")
+    tree.change(fault.file, fault.faulty(text))
+    selection = [path for path in fault.tests if (tree.root / path).exists()]
+
+    def left() -> float:
+        return limit - (time.monotonic() - began)
+
+    try:
+        while True:
+            skipped = [f"--deselect={test}" for test in trial.unsteady]
+            code, failed = tree.test(selection, [*options, *skipped], left())
+            if code in (_PASSED, _NO_TESTS):
+                trial.by = "no tests" if code == _NO_TESTS else ""
+                break
+            if code not in (_FAILED, _INTERRUPTED) or not failed:
+                trial.outcome, trial.by = UNDECIDED, f"pytest ended with code {code}"
+                break
+            test = failed[0]
+            again, _ = tree.test([test], (), left())
+            if again != _PASSED and sound.passes(test, limit):
+                trial.outcome, trial.by = CAUGHT, test
+                break
+            if test in trial.unsteady:
+                trial.outcome, trial.by = UNDECIDED, f"{test} cannot be left out"
+                break
+            trial.unsteady.append(test)
+    except subprocess.TimeoutExpired:
+        trial.outcome, trial.by = UNDECIDED, f"more than {limit:g} s"
+    trial.seconds = round(time.monotonic() - began, 1)
+    return trial
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the benchmark."""
+    parser.add_argument("--fast", action="store_true", help="only tests that are not marked slow")
+    parser.add_argument(
+        "--only",
+        dest="parts",
+        type=int,
+        nargs="+",
+        metavar="N",
+        help="numbers of faults; prints the table without writing it",
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="number of faults at a time")
+    parser.add_argument("--limit", type=float, default=900.0, help="longest time for a fault [s]")
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Try the faults."""
+    faults = [
+        fault for fault in listed_faults() if not options.parts or fault.number in options.parts
+    ]
+    with tempfile.TemporaryDirectory() as scratch:
+        sound = SoundTree(Path(scratch) / "sound")
+
+        def try_out(fault: Fault) -> Trial:
+            folder = Path(scratch) / str(fault.number)
+            trial = tried(fault, sound, folder, FAST if options.fast else (), options.limit)
+            shutil.rmtree(folder)
+            print(fault.number, trial.outcome, trial.by, f"{trial.seconds:.0f} s", flush=True)
+            return trial
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            trials = list(pool.map(try_out, faults))
+    figures = {
+        fault.number: {"part": fault.part, "file": fault.file, **vars(trial)}
+        for fault, trial in zip(faults, trials, strict=True)
+    }
+    return figures, _table(faults, trials, options.fast)
+
+
+def _table(faults: Sequence[Fault], trials: Sequence[Trial], fast: bool) -> str:
+    """Table of all faults, with a sentence of the sum."""
+    count = Counter(trial.outcome for trial in trials)
+    rows = [
+        f"| {fault.number} | {fault.part} | {fault.breaks} | {_verdict(trial)} |"
+        for fault, trial in zip(faults, trials, strict=True)
+    ]
+    return "\n".join(
+        [
+            f"{'The fast half of the tests' if fast else 'The tests'} of the part and of its "
+            f"neighbours caught {count[CAUGHT]} of {len(trials)} faults; {count[UNDECIDED]} are "
+            "undecided. A test that catches a fault passes without the fault.",
+            "",
+            "| | part | what the fault breaks | caught by |",
+            "|---|---|---|---|",
+            *rows,
+        ]
+    )
+
+
+def _verdict(trial: Trial) -> str:
+    if trial.outcome == CAUGHT:
+        path, _, name = trial.by.partition("::")
+        test = name.partition("[")[0] or "collection"
+        return f"`{Path(path).stem}`: {test.replace('::', '.')}"
+    return f"{trial.outcome}{f' ({trial.by})' if trial.by else ''}"
