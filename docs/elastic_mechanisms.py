@@ -82,9 +82,8 @@ of P3. Assumed: the serial chain, its axes, the springs and their damping, and r
 arm sags by {sag[0]:.1f} mm at the wrist. With the long rod as a beam of 207 GPa (`flexible_link`), the arm sags by {sag[1]:.1f}
 mm.
 
-The picture shows the error of a rigid model that identifies a joint with a spring between drive and link, or with a link that
-bends, from the motion of the drive ([benchmark](benchmarks/elastic.md)): median and range over 16 motions at each stiffness.
-Coulomb friction has the largest error. Size and sign of the error depend on the motion.
+The picture shows the error of a rigid model that identifies a joint with a spring, or with a link that bends, from the motion of
+the drive ([benchmark](benchmarks/elastic.md)): median and range over 16 motions at each stiffness.
 
 {shown(HANGING)}
 """,
@@ -166,9 +165,9 @@ deviation from the sag at rest, mm (`python -m benchmarks simulate`; data of dri
 {chr(10).join(rows)}
 | rigid | {" | ".join(f"{torque:.2f}, 0, 0" for torque in figures["rigid"])} |
 
-Deviation is inversely proportional to stiffness and grows with speed. The deviation by motion grows with the square of the
-speed, and faster near the lowest frequency of the arm. Torque grows little, because most of it carries weight: from 1.8 to 2
-rad/s by {more[0]:.1f} % for the rigid arm and by at most {max(more[1:]):.1f} % for the elastic arms. P3 prints 6.6 to 12.8 %
+Deviation is inversely proportional to stiffness; the part by motion grows with the square of the speed, and faster near the
+lowest frequency of the arm. Torque mostly carries weight and grows little: from 1.8 to 2 rad/s by
+{more[0]:.1f} % for the rigid arm and by at most {max(more[1:]):.1f} % for the elastic arms. P3 prints 6.6 to 12.8 %
 for its three-legged robot, and deviations of 3 to 5 mm.
 """,
         figure,
@@ -254,14 +253,12 @@ are from Table 1 of P3. Assumed, because P3 does not state them: the joints of a
 universal joint at the end effector, whose axes allow motion without turning); radii of 0.3 m (base) and 0.1 m (end effector); a
 robot that stands; springs of 600 N·m/rad behind the drives and in the flexible joints, with a damping time of 1 ms; rotors of
 0.02 kg·m²; the inertia of the end effector. The flexible link is three rigid pieces on two pairs of hinges, with E I from 207
-GPa (P3). The 39 joints and three closures leave 24 degrees of freedom: three drives and 21 elastic joints.
+GPa (P3). Three drives and 21 elastic joints are free.
 
-- `stribeck loads flexible-parallel --q 0.1,0,0`: equilibrium at rest. The drives hold, springs and weights are in balance, the
-  loops are closed (`equilibrium`). The command prints torques and loads of the posture.
-- `stribeck simulate flexible-parallel --motion FILE.csv`: the inverse problem. The drives follow the file, the elastic joints
-  swing, starting in equilibrium, and the driving torques are computed (`prescribed_motion`). `loads --motion` computes the
-  loads.
-- `stribeck simulate flexible-parallel --torque FILE.csv`: the forward problem, starting in equilibrium (`forward_motion`).
+- `stribeck loads flexible-parallel --q 0.1,0,0`: equilibrium at rest (`equilibrium`), torques and loads.
+- `stribeck simulate flexible-parallel --motion FILE.csv`: the drives follow the file, the elastic joints swing, and the driving
+  torques are computed (`prescribed_motion`). `loads --motion` computes the loads.
+- `stribeck simulate flexible-parallel --torque FILE.csv`: motion under torques (`forward_motion`). Both start in equilibrium.
 
 {shown(AT_REST)}
 
@@ -276,20 +273,17 @@ equilibrium at each place, mm ([benchmark](benchmarks/flexible_parallel.md)):
 | rigid | {" | ".join(f"{torque:.2f}, 0, 0" for torque in rigid)} |
 | P3's three drives: torque | {theirs} |
 
-As in P3, torques and deviation grow with speed, and deviation falls with stiffness; in this model the deviation is inversely
-proportional to stiffness. The deviation by motion grows with the square of the speed. The deviations of 3 to 5 mm in P3 would
-need springs of
-about 1200 N·m/rad here. The torques of P3 cannot be reproduced: P3 prints neither radii, axes and joint stiffness nor the
+As in P3, torques and deviation grow with speed, and deviation falls with stiffness; deviations of 3 to 5 mm as in P3 would need
+springs of about 1200 N·m/rad. The torques of P3 cannot be reproduced: P3 prints neither radii, axes and joint stiffness nor the
 start. Three equal chains on a centred circle have equal torques within a turn (here within {unequal} %). The maxima of P3
-differ threefold, so the motion of P3 has a start or the robot a tilt. From 1.8 to 2 rad/s the torques of P3 rise by {rises} %.
-The torques of our rigid robot mostly carry weight and rise by {more} %.
+differ threefold, so its motion has a start or its robot a tilt. From 1.8 to 2 rad/s the torques of P3 rise by {rises} %,
+those of our rigid robot by {more} %.
 
-The cause of the deviation: with the drives at zero and 600 N·m/rad, the end effector sags by {sags[0]} µm. The springs behind the
-drives alone cause {sags[1]} µm, the flexible joints alone {sags[2]} µm, the bending links alone {sags[3]} µm. Between knee and
-universal joint only weight and inertia of the link itself bend the link, so the drives cause the millimetres.
+With the drives at zero and 600 N·m/rad, the end effector sags by {sags[0]} µm. The springs behind the
+drives alone cause {sags[1]} µm, the flexible joints alone {sags[2]} µm, the bending links alone {sags[3]} µm.
 
 MuJoCo closes the loops softly. With constraint time constants of 20, 5 and 1 ms, its motion under the same torques for one second
-agrees to {", ".join(judged)} rad or m. With damping, both models come to rest at the same place.
+agrees to {", ".join(judged)} rad or m.
 """,
         figure,
     )

@@ -34,10 +34,10 @@ G = 9.80665
 HEAD = """# The mechanisms of the papers
 
 Each mechanism is a file in `data/mechanisms/`, or in `data/arms/` if it is the model of an arm (keys: [names.md](names.md)). Load
-a mechanism by its name: `stribeck loads five-axis-tree`, `load_mechanism("three-loop-chain")`. One engine computes all of them.
-`python -m docs.make_mechanisms` writes this page and runs its code. Tests in `tests/ident/` compare the numbers with independent
-engines. Equations: [theory.md](theory.md). Papers: [references](manual/references.md). The curves of the papers were not
-available. Where a paper prints numbers, this page shows them beside ours. "Assumed" lists the data that a paper does not state.
+a mechanism by its name: `stribeck loads five-axis-tree`, `load_mechanism("three-loop-chain")`. `python -m
+docs.make_mechanisms` writes this page and runs its code. Equations: [theory.md](theory.md). Papers:
+[references](manual/references.md). Where a paper prints numbers, this page shows them beside ours. "Assumed" lists the data that
+a paper does not state.
 """
 
 
@@ -102,8 +102,8 @@ def five_axis_tree() -> tuple[str, Figure]:
         f"""## Five-axis tree (P0, section 5.1)
 
 Five revolute joints with vertical axes, in two branches. All joints accelerate by 0.2 rad/s² from rest. Friction grows with the
-normal load of Eq. 47. Assumed: the bearings (radii of 20, 15 and 50 mm) and the start at q = 0. All other data are from Table 2
-of P0. P0 draws curves and prints no torques. Each cell has the driving torque without friction and the Stribeck friction, N·m:
+normal load of Eq. 47. Assumed: the bearings (radii of 20, 15 and 50 mm) and the start at q = 0. P0 prints no torques. Each
+cell has the driving torque without friction and the Stribeck friction, N·m:
 
 | t, s | joint 1 | joint 2 | joint 4 |
 |---|---|---|---|
@@ -201,8 +201,8 @@ def three_loop_chain() -> tuple[str, Figure]:
 
 A crank drives six links through three loops in a vertical plane, at 0.1 rad/s. Assumed: the pin radius of 20 mm and the base
 points, which Table 3 of P0 leaves out. The lengths of P0 close the loops at q = 0 if the base point of the crank is at
-(-0.05, 0.0001) m and the base point of 1 is at (0.05, 0) m, both from the base point of 1'. P0 draws curves and prints no forces.
-At the pin of the crank:
+(-0.05, 0.0001) m and the base point of 1 is at (0.05, 0) m, both from the base point of 1'.
+P0 prints no forces. At the pin of the crank:
 
 | crank, rad | radial load, N | torque, N·m | friction, N·m | driving torque, N·m |
 |---|---|---|---|---|
@@ -285,9 +285,8 @@ at rest. Assumed, because P1 does not state it: the posture, with cylinders 1 an
 |---|---|---|---|
 {chr(10).join(rows)}
 
-The picture shows the motion of joints 1 and 2 at 15°/s² from rest. It also shows why constraints are written as products here:
-projected on x and y of the base, the two rows of a horizontal hinge are linearly dependent. [maximal.md](maximal.md) has the rank
-and the recovery of masses and inertias.
+The picture shows the motion of joints 1 and 2 at 15°/s² from rest, and why constraints are products here: projected on x and y of
+the base as in P1, the two rows of a horizontal hinge are linearly dependent (`constraint_rank`).
 
 {shown(CYLINDERS)}
 """,
@@ -344,9 +343,8 @@ def planar_3_prr() -> tuple[str, Figure]:
 
 Three sliders on a rail carry a platform, which moves by x = 0.05 sin(pi t) m, y = 0.28 + 0.02 sin(2 pi t) m and angle = 0.1
 sin(pi t) rad. The normal force on the three sliders varies by factors of {", ".join(f"{value:.2f}" for value in ratio)} over
-the cycle. A constant Coulomb level is visibly wrong for the first two sliders; a friction coefficient is right for all three.
-The Stribeck exponent is 1, as in P2. Assumed: all lengths, masses, friction coefficients and the motion, because the numbers of
-P2 were not available.
+the cycle, so a constant Coulomb level is wrong for the first two. The Stribeck exponent is 1, as in P2. Assumed: all lengths,
+masses, friction coefficients and the motion.
 
 {shown(THREE_SLIDERS)}
 """,
@@ -453,16 +451,15 @@ def gough_stewart() -> tuple[str, Figure]:
 
 Six legs lift a platform of 15 kg at 0.02 m/s each, against an external wrench. Hips, balls and sliders have friction; a ball
 has the moment K |R| against its relative angular velocity. Assumed: joints in three pairs on the diameters of P4, because the
-angles of P4 do not hold a level platform; six poses; massless legs; constant speed (P4 also accelerates by 0.1 m/s² and
-0.01°/s²). P4 states that friction makes the leg forces about ten per cent larger. Here friction increases the sum of the leg
-forces by
+angles of P4 do not hold a level platform; six poses; massless legs; constant speed. P4 states that friction makes the leg
+forces about ten per cent larger. Here friction
+increases the sum of the leg forces by
 
 | friction arm K | per cent, poses 1 to 6 |
 |---|---|
 {chr(10).join(rows)}
 
-Each leg with K = 0.03 m: force without and with friction at poses 1, 3 and 6, N, and the increase by friction at all six poses,
-per cent. Single legs reach ten per cent, the sum of the legs does not:
+Each leg with K = 0.03 m: force without and with friction, N. Single legs reach ten per cent, the sum of the legs does not:
 
 | leg | pose 1 | pose 3 | pose 6 | increase at poses 1 to 6, % |
 |---|---|---|---|---|

@@ -3,7 +3,7 @@ r"""Following one assembly branch of a closed chain from its posture at q = 0 (P
 A closed chain has several postures at one crank angle. This module returns the posture that is
 reached from q = 0 without passing a singular posture. Steps must be short enough to stay on the
 branch. A step is accepted only if the Jacobian :math:`G_s` of the solved joints changes little,
-:math:`\lVert G_s^+(q_0)\,G_s(q_1) - 1 \rVert < 1`. Within this range the closed posture is unique
+:math:`\lVert G_s^+(q_0)\,G_s(q_1) - 1 \rVert < 0.8`. Below 1 the closed posture is unique
 (Newton's iteration contracts), and no posture is singular. Each posture of a batch is followed
 independently of the others.
 """

@@ -264,7 +264,7 @@ class TestInertia:
     def test_masses_and_inertias_of_the_cylinders(
         self, cylinders: Mechanism, motions: tuple[str, ...]
     ) -> None:
-        """Accuracy as in docs/maximal.md; the largest error of the paper is 0.0723 kg·m²."""
+        """The largest error of the paper is 0.0723 kg·m²."""
         links = self.recovered(cylinders, motions)
         for i, link in enumerate(links):
             assert link.mass == pytest.approx(MASSES[i], abs=1e-11)
