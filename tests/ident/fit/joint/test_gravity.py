@@ -65,8 +65,8 @@ def test_no_difference_is_invented() -> None:
     """Where directions are alike, a difference is claimed in at most 2 % of cases; a scale
     that is off changes nothing.
     """
-    claims = [claimed(seed, scale=(1.0, 0.93, 1.08)[seed % 3]) for seed in range(300)]
-    assert sum(claim != "none" for claim in claims) <= 6
+    claims = [claimed(seed, scale=(1.0, 0.93, 1.08)[seed % 3]) for seed in range(60)]
+    assert sum(claim != "none" for claim in claims) <= 2
 
 
 def test_a_handful_of_round_trips_makes_no_claim() -> None:
@@ -85,7 +85,7 @@ def test_a_difference_is_found_and_covered(truth: dict[str, float]) -> None:
     ((kind, value),) = truth.items()
     assert [claimed(seed, **truth) for seed in range(10)] == [kind] * 10
     hits = []
-    for seed in range(40):
+    for seed in range(20):
         w, even, gravity, friction, load, trip = even_parts(seed, **truth)
         found = fit_gravity(
             even, gravity, friction, trip, differences=directions_on_offer(w, gravity, load)[kind]
@@ -161,5 +161,5 @@ def test_a_wrong_zero_is_found(shift: float) -> None:
 
 
 def test_no_shift_of_the_zero_is_invented() -> None:
-    assert [seen_at(0.0, seed) for seed in range(200)] == [None] * 200
+    assert [seen_at(0.0, seed) for seed in range(60)] == [None] * 60
     assert seen_at(0.0, 0, span=0.1) is None

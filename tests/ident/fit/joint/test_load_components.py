@@ -105,7 +105,7 @@ def identified(table: pd.DataFrame, options: Options | None = None) -> JointFit:
 
 def test_two_parts_of_the_load_are_recovered_each_with_its_coefficient() -> None:
     held = []
-    for seed in range(6):
+    for seed in range(2):
         fit = identified(points(seed)).fit
         assert (fit.load, fit.components) == ("components", ("radial", "bending"))
         assert {
@@ -141,18 +141,17 @@ def test_a_part_that_only_speed_makes_is_not_offered() -> None:
     """A centrifugal load is there at high speed only; a static level that grows
     with it could not be seen.
     """
-    for seed in range(6):
-        table = points(
-            seed, {**TRUTH, "coulomb_coefficient_radial": 0.0, "static_coefficient_radial": 0.0}
-        )
-        table["radial"] *= table["speed"] ** 2  # more in some postures than in others
-        assert identified(table).fit.load == "bending"
-        asked = identified(table, Options(load="components"))
-        assert asked.fit.load == "none"
-        assert any(
-            "neither the radial nor the axial load of its bearing varies" in finding.text
-            for finding in asked.findings
-        )
+    table = points(
+        0, {**TRUTH, "coulomb_coefficient_radial": 0.0, "static_coefficient_radial": 0.0}
+    )
+    table["radial"] *= table["speed"] ** 2  # more in some postures than in others
+    assert identified(table).fit.load == "bending"
+    asked = identified(table, Options(load="components"))
+    assert asked.fit.load == "none"
+    assert any(
+        "neither the radial nor the axial load of its bearing varies" in finding.text
+        for finding in asked.findings
+    )
 
 
 def test_parts_that_do_not_vary_are_not_offered_and_the_note_says_so() -> None:
@@ -171,9 +170,9 @@ def test_components_are_not_claimed_where_less_explains_friction(part: str) -> N
         for name, value in TRUTH.items()
         if "_coefficient_" not in name or (part and name.endswith(part))
     }
-    claimed = [identified(points(50 + seed, truth)).fit.load for seed in range(12)]
-    assert claimed.count("components") == 0
-    assert claimed.count(part or "none") >= 11
+    assert [identified(points(50 + seed, truth)).fit.load for seed in range(2)] == [
+        part or "none"
+    ] * 2
 
 
 @pytest.mark.parametrize("options", [{"motion": "model"}, {"directional": "driving"}])
