@@ -46,6 +46,11 @@ class _Channel(canopen.sdo.SdoClient):
         super().on_response(can_id, data, timestamp)
         self._answered.set()
 
+    def settle(self) -> None:
+        """Wait until late or doubled answers have passed."""
+        self._feed()
+        self._clock.sleep(self._every)
+
     def read_response(self) -> bytes:
         """Wait for an answer as the library does, in short slices of time."""
         end = self._clock.now() + _REPLY
@@ -160,6 +165,7 @@ class SdoClient:
                     raise self.error(
                         "does not answer; check power, wiring, bit_rate and node", NoAnswer
                     ) from error
+                self._node.sdo.settle()  # an answer too many would shift all that follow
         raise AssertionError
 
     def error(self, words: str, kind: type[DriverError] = DriverError) -> DriverError:

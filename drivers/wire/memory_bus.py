@@ -6,6 +6,7 @@ import copy
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Self
 from weakref import WeakSet
 
 import can
@@ -76,7 +77,10 @@ class MemoryInterface:
         return self._frames.popleft()[1]
 
     def tell(self, listeners: Sequence[can.Listener]) -> None:
-        """Give every frame to these listeners as soon as it arrives; an empty sequence ends this."""
+        """Give every frame to these listeners as soon as it arrives, from now on; an empty sequence
+        ends this.
+        """
+        self._frames.clear()
         if self in self._clock.members:
             self._clock.members.remove(self)
         self._listeners = listeners
@@ -92,6 +96,12 @@ class MemoryInterface:
         _, message = self._frames.popleft()
         for listener in self._listeners:
             listener(message)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
 
     def shutdown(self) -> None:
         """Leave the bus."""

@@ -9,16 +9,16 @@ import pytest
 from stribeck.drivers.arm import Arm, Command, JointSample
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import ArmFile
-from tests.drivers.wires import Bench, benches, patiently
+from tests.drivers.virtual import Bench, benches
 
 
 @pytest.fixture(scope="module")
 def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
-    """Start an emulator in another process: ``bench(kind, changes)``;
-    emulators end with their module.
+    """Make emulated drives in virtual time: ``bench(kind, changes)``; `connect` finds them by the
+    bus that an arm file names.
     """
-    with patiently():
-        yield from benches(make_arm)
+    with benches(make_arm) as start:
+        yield start
 
 
 @pytest.fixture

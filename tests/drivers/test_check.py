@@ -1,7 +1,6 @@
 """The findings of `stribeck check`: the same tables for every driver, with true values."""
 
 import re
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ from stribeck.drivers.check import check_arm, falling, limits_page, unguarded
 from stribeck.drivers.errors import NoAnswer
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.load_mechanism import load_mechanism
-from tests.drivers.wires import PAIR, free_port, merged, with_port
+from tests.drivers.wires import PAIR, merged, with_port
 
 DEVICES = {
     "canopen": "device",
@@ -26,7 +25,6 @@ DEVICES = {
 def test_the_tables_of_every_driver(bench, kind):
     drives = bench(kind, {"joints": {"turn": {"position": [-0.5, 0.5]}}})
     found = check_arm(drives.arm)
-    drives.end()
     assert list(found.pages) == [
         "drives",
         "now",
@@ -42,13 +40,13 @@ def test_the_tables_of_every_driver(bench, kind):
     assert limits["turn"]["when stopped"] == "brake"
     for row in now.values():
         replied, asked = map(int, re.fullmatch(r"(\d+) of (\d+)", row["replies"]).groups())
-        assert 0.9 * asked <= replied <= asked
+        assert replied == asked
         assert abs(float(row["position"].split()[0])) < 0.05
         assert row["velocity"].endswith(" rad/s")
         assert row["torque"].endswith(" N·m")
         assert row["state"] != "fault"
     assert re.search(
-        rf"pair: 2 joints, {kind}, 200 Hz \(measured \d+.\d Hz\), \d+ % of the bus, watchdog ",
+        rf"pair: 2 joints, {kind}, 200 Hz \(measured 200\.0 Hz\), \d+ % of the bus, watchdog ",
         found.summary,
     )
     assert found.summary.endswith("watchdog none" if kind == "cubemars" else "watchdog 500 ms")
@@ -58,7 +56,6 @@ def test_the_tables_of_every_driver(bench, kind):
 def test_a_joint_beyond_its_limits_is_reported(bench):
     drives = bench("canopen", {"joints": {"turn": {"position": [0.4, 1.0]}}})
     found = check_arm(drives.arm)
-    drives.end()
     assert any(
         re.match(r"turn stands at .* rad, outside its limits 0.4 ... 1: check zero_offset", note)
         for note in found.notes
@@ -67,15 +64,13 @@ def test_a_joint_beyond_its_limits_is_reported(bench):
 
 # Dynamixel would need a line; CubeMars is not greeted
 @pytest.mark.parametrize("kind", ["canopen", "damiao", "odrive"])
-def test_all_drives_that_do_not_answer_are_named_together(make_arm, kind):
-    began = time.monotonic()
+def test_all_drives_that_do_not_answer_are_named_together(make_arm, bench, kind):
     with pytest.raises(
         NoAnswer,
         match=r"^none of 2 drives answers: the drive of turn .*does not answer; check power, "
         r"wiring",
     ):
-        check_arm(make_arm(with_port(PAIR[kind], free_port())))
-    assert time.monotonic() - began < 6.0
+        check_arm(make_arm(with_port(PAIR[kind], 1)))
 
 
 def test_a_simulated_arm_has_no_drives(make_arm):
@@ -103,7 +98,6 @@ def test_limits_held_by_drives_of_slides_are_in_metres(bench, kind, monkeypatch)
     )
     drives = bench(kind)
     page = check_arm(drives.arm).pages["drives"]
-    drives.end()
     assert re.match(r"[\d.]+ m/s(, [\d.]+ N)?$", page["turn"]["holds"])
     assert re.match(r"[\d.]+ rad/s(, [\d.]+ N·m)?$", page["lift"]["holds"])
 

@@ -9,7 +9,8 @@ from stribeck.drivers.errors import DriverError
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
 from tests.drivers.ideal_drives import ideal_arm
-from tests.drivers.wires import PAIR, steps, virtual_drives, with_port
+from tests.drivers.virtual import virtual_drives
+from tests.drivers.wires import PAIR, steps, with_port
 
 COUPLED = {"transmission": {"lift": {"turn": 0.5}}}
 RATE = np.array([0.3, -0.2])  # of the joints

@@ -20,6 +20,7 @@ from stribeck.drivers.wire.wired_arm import WiredArm
 from stribeck.ident.arm.arm_file import ArmFile
 from tests.drivers.wires import PACE, PAIR, merged, with_port
 
+FIRST = 101  # number of the first bus
 GONE = 0.2  # s for which another program has moved the joints before a test goes on
 
 
@@ -78,7 +79,7 @@ def benches(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
         return made.setdefault(bus_of(arm), World(arm)).connect(arm)
 
     def start(kind: str, changes: dict[str, Any] | None = None, seed: int = 0) -> Bench:
-        table = merged(with_port(PAIR[kind], len(made) + 1), changes or {})
+        table = merged(with_port(PAIR[kind], FIRST + len(made)), changes or {})
         bench = Bench(make_arm(table), seed)
         made[bus_of(bench.arm)] = bench
         return bench
@@ -150,7 +151,9 @@ def program_of(bench: Bench) -> Iterator[Program]:
 
 
 @contextmanager
-def virtual_drives(arm: ArmFile, spoil: Callable[[Any], None]) -> Iterator[WiredArm]:
+def virtual_drives(
+    arm: ArmFile, spoil: Callable[[Any], None] = lambda node: None
+) -> Iterator[WiredArm]:
     """Emulated drives, the first of them changed by `spoil`, and their driver."""
     bench = Bench(arm)
     spoil(bench.drives[0])

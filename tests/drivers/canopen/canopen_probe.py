@@ -1,7 +1,6 @@
 """A probe that reads and writes CANopen drives by frames of its own, independent of the driver."""
 
 import struct
-import time
 
 import can
 
@@ -11,15 +10,15 @@ TEST_OBJECT = 0x2FFF
 class Probe:
     """Reads and writes objects of drives without the driver."""
 
-    def __init__(self, bus):
-        self.bus = bus
+    def __init__(self, bench):
+        self.bus, self.clock = bench.bus.join(), bench.clock
 
     def ask(self, node, request):
         while self.bus.recv(0) is not None:
             pass
         self.bus.send(can.Message(arbitration_id=0x600 + node, data=request, is_extended_id=False))
-        end = time.monotonic() + 1.0
-        while time.monotonic() < end:
+        end = self.clock.now() + 1.0
+        while self.clock.now() < end:
             reply = self.bus.recv(0.1)
             if (
                 reply is not None
@@ -40,12 +39,7 @@ class Probe:
             4, b"\0"
         )
         self.bus.send(can.Message(arbitration_id=0x600 + node, data=request, is_extended_id=False))
+        self.clock.sleep(0.002)  # the answer must not be taken for another one
 
     def state(self, node):
         return self.read(node, 0x6041, form="<H") & 0x6F
-
-
-def probing(bench):
-    bus = can.Bus(**{"hop_limit": 0, **bench.arm.driver.model_extra["bus"]})
-    yield Probe(bus)
-    bus.shutdown()

@@ -7,7 +7,8 @@ import pytest
 
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
-from tests.drivers.wires import PACE, PAIR, steps, until_it_fails, virtual_drives, with_port
+from tests.drivers.virtual import virtual_drives
+from tests.drivers.wires import PACE, PAIR, steps, until_it_fails, with_port
 
 
 class TestFaults:
@@ -23,7 +24,7 @@ class TestFaults:
             monkeypatch.setattr(arm.link._bus, "send", broken)
             with pytest.raises(DriverError, match="the bus failed: No buffer space"):
                 until_it_fails(arm)
-        time.sleep(0.6)
+        pair.clock.sleep(0.6)
         for node in (1, 2):
             assert abs(probe.read(node, 0x606C)) < 2000
             assert probe.state(node) == 0x40

@@ -1,7 +1,6 @@
 """One CiA 402 drive: its motion, the faults that end motion, and the frames that make a reading."""
 
 import struct
-import time
 
 import can
 import numpy as np
@@ -14,7 +13,8 @@ from stribeck.drivers.connect import connect
 from stribeck.drivers.emulators.body import RESET
 from stribeck.drivers.errors import ArmStopped, DriverError
 from tests.drivers.canopen.canopen_probe import TEST_OBJECT
-from tests.drivers.wires import PACE, PAIR, REST, steps, until_it_fails, virtual_drives, with_port
+from tests.drivers.virtual import virtual_drives
+from tests.drivers.wires import PACE, PAIR, REST, steps, until_it_fails, with_port
 
 
 class TestMotion:
@@ -90,7 +90,7 @@ class TestStaleVelocity:
         probe.write(1, index, 50 * self.STALE)
         for word in (0x06, 0x07, 0x0F):
             probe.write(1, 0x6040, word, "<H")
-        time.sleep(0.2)
+        probe.clock.sleep(0.2)
         assert abs(probe.read(1, 0x6064) - before) > self.STALE
 
 

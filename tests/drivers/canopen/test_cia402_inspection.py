@@ -1,14 +1,12 @@
 """Drives with a wrong setting or state are not powered, and the message says what is wrong."""
 
-import time
-
-import can
 import pytest
 
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
 from tests.drivers.canopen.spoilt_nodes import deaf_to, says, stuck_at, without
-from tests.drivers.wires import PACE, PAIR, merged, program_of, steps, virtual_drives, with_port
+from tests.drivers.virtual import program_of, virtual_drives
+from tests.drivers.wires import PACE, PAIR, merged, steps, with_port
 
 
 @pytest.mark.parametrize(
@@ -126,14 +124,14 @@ def test_other_units_of_speed(make_arm, counts):
 class TestCompany:
     def test_looking_at_drives_does_not_stop_the_program_that_moves_them(self, own):
         drives, probe = own()
-        with program_of(drives.arm) as (_, said):
+        with program_of(drives) as program:
             with (
                 pytest.raises(DriverError, match="is powered and follows another program"),
                 connect(drives.arm),
             ):
                 pass
-            time.sleep(0.2)
-            assert said.empty()
+            drives.clock.sleep(0.2)
+            assert not program.said
             assert abs(probe.read(1, 0x606C)) > 1000
 
     def test_a_program_that_connects_again_does_not_touch_drives_of_another_program(self, own):
@@ -144,13 +142,13 @@ class TestCompany:
             steps(arm, 20, PACE)
             arm.stop("enough")
         with (
-            program_of(drives.arm) as (_, said),
-            can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as bus,
+            program_of(drives) as program,
+            drives.bus.join() as bus,
         ):
             while bus.recv(0) is not None:
                 pass
             with pytest.raises(DriverError, match="is powered and follows another program"), arm:
                 pass
             assert not any(frame.arbitration_id == 0 for frame in iter(lambda: bus.recv(0), None))
-            assert said.empty()
+            assert not program.said
             assert abs(probe.read(2, 0x606C)) > 1000

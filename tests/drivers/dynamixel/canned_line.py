@@ -3,6 +3,7 @@
 from stribeck.drivers.dynamixel import protocol2 as dxl
 from stribeck.drivers.dynamixel.serial_port import Port
 from stribeck.drivers.dynamixel.servo_bus import ServoBus
+from stribeck.drivers.wire.clock import VirtualClock
 
 # e-Manual, Protocol 2.0, examples of each instruction
 PUBLISHED = {
@@ -46,10 +47,11 @@ STATUS = {
 
 
 class Line:
-    """A serial line with prepared bytes."""
+    """A serial line with prepared bytes, of which each read takes a moment."""
 
     def __init__(self, incoming=b"", endless=b""):
         self.incoming, self.endless, self.sent = incoming, endless, b""
+        self.clock = VirtualClock()
 
     def reset_input_buffer(self):
         """Do nothing: the prepared bytes are the answer, not old bytes."""
@@ -59,6 +61,7 @@ class Line:
         return len(data)
 
     def read(self, size):
+        self.clock.sleep(1e-4)
         if not self.incoming:
             self.incoming = self.endless
         data, self.incoming = self.incoming[:size], self.incoming[size:]
@@ -66,4 +69,4 @@ class Line:
 
 
 def bus_on(line):
-    return ServoBus(Port(line, 1_000_000))
+    return ServoBus(Port(line, 1_000_000, line.clock))

@@ -1,51 +1,33 @@
-"""Emulated servos in another process behind a TCP port, or in this process on a pty, and probes
-that read and write them.
-"""
-
-import sys
-from contextlib import ExitStack
-from types import SimpleNamespace
+"""Emulated servos, and probes that read and write them."""
 
 import pytest
-from serial.urlhandler import protocol_socket
 
-from tests.drivers.dynamixel.servo_probe import probing
-from tests.drivers.wires import PAIR, merged
-
-
-@pytest.fixture(autouse=True)
-def prompt(monkeypatch):
-    """Skip pyserial's wait of 0.3 s after closing a socket, which our emulators do not need."""
-    monkeypatch.setattr(protocol_socket, "time", SimpleNamespace(sleep=lambda seconds: None))
+from tests.drivers.dynamixel.servo_probe import Probe
+from tests.drivers.wires import PAIR, with_port
 
 
 @pytest.fixture(scope="module")
 def pair(bench):
-    """Emulated servos in another process; tests leave them without faults."""
+    """Emulated servos; tests leave them without faults."""
     return bench("dynamixel")
 
 
 @pytest.fixture
 def probe(pair):
-    with probing(pair.arm) as made:
-        yield made
+    return Probe(pair)
 
 
 @pytest.fixture
 def own(bench):
     """Emulated servos for a single test, and a probe; for tests that break the servos."""
-    with ExitStack() as made:
 
-        def start(**changes):
-            servos = bench("dynamixel", changes)
-            made.callback(servos.end)
-            return servos, made.enter_context(probing(servos.arm))
+    def start(**changes):
+        servos = bench("dynamixel", changes)
+        return servos, Probe(servos)
 
-        yield start
+    return start
 
 
 @pytest.fixture
-def on_pty(make_arm, tmp_path):
-    if sys.platform == "win32":
-        pytest.skip("has no ptys")
-    return make_arm(merged(PAIR["dynamixel"], {"driver": {"port": str(tmp_path / "tty")}}))
+def arm_file(make_arm):
+    return make_arm(with_port(PAIR["dynamixel"], 1))

@@ -2,9 +2,7 @@
 packets restart the watchdogs.
 """
 
-import socket
 import struct
-from contextlib import contextmanager
 
 from stribeck.drivers.emulators.body import SILENT
 from stribeck.drivers.emulators.dynamixel_packets import frame, frames
@@ -25,17 +23,23 @@ TORQUE, STATUS_RETURN, WATCHDOG, GOAL, PROFILE_TIME, POSITION, VELOCITY = (
 class Probe:
     """Reads and writes items of servos without the driver."""
 
-    def __init__(self, arm):
-        host, port = arm.driver.model_extra["port"].removeprefix("socket://").split(":")
-        self.line = socket.create_connection((host, int(port)), 2.0)
+    def __init__(self, bench):
+        self.port, self.clock = bench.bus.join(), bench.clock
+        self.port.timeout = 1e-3
+
+    def send(self, servo, instruction, parameters=b""):
+        """Send a packet that gets no answer."""
+        self.port.write(frame(servo, instruction, parameters))
+        self.clock.sleep(1e-3)
 
     def ask(self, servo, instruction, parameters=b""):
-        self.line.sendall(frame(servo, instruction, parameters))
-        buffer = bytearray()
-        while True:
-            buffer += self.line.recv(256)
+        self.port.write(frame(servo, instruction, parameters))
+        buffer, end = bytearray(), self.clock.now() + 1.0
+        while self.clock.now() < end:
+            buffer += self.port.read(256)
             for _, _, rest in frames(buffer):
                 return rest[0], rest[1:]
+        raise TimeoutError
 
     def read(self, servo, address, form="<i"):
         error, data = self.ask(servo, 2, struct.pack("<HH", address, struct.calcsize(form)))
@@ -47,16 +51,9 @@ class Probe:
 
     def happen(self, servo, what):
         if what == SILENT:
-            self.line.sendall(frame(servo, 3, struct.pack("<HH", HAPPEN, what)))
+            self.send(servo, 3, struct.pack("<HH", HAPPEN, what))
         else:
             self.write(servo, HAPPEN, what, "<H")
 
     def powered(self, servo):
         return self.read(servo, TORQUE, "<B") == 1
-
-
-@contextmanager
-def probing(arm):
-    made = Probe(arm)
-    yield made
-    made.line.close()

@@ -1,22 +1,4 @@
-"""Emulated servos with a wrong setting or state, in this process."""
-
-from contextlib import contextmanager
-
-from stribeck.drivers.connect import connect
-from stribeck.drivers.emulators.dynamixel import Emulator
-from tests.drivers.wires import served
-
-
-@contextmanager
-def servos_here(arm, spoil=lambda servo: None):
-    """Emulated servos in this process, changed by `spoil`."""
-    emulator = Emulator(arm)
-    spoil(emulator._servos[0])
-    try:
-        with served(emulator):
-            yield connect(arm)
-    finally:
-        emulator.close()
+"""Functions that give an emulated servo a wrong setting or state."""
 
 
 def holds(**values):

@@ -4,8 +4,8 @@ import numpy as np
 
 from stribeck.drivers.connect import connect
 from tests.drivers.dynamixel.servo_probe import PROFILE_TIME, WATCHDOG
-from tests.drivers.dynamixel.spoilt_servos import servos_here
-from tests.drivers.wires import PAIR, merged
+from tests.drivers.virtual import virtual_drives
+from tests.drivers.wires import PAIR, merged, with_port
 
 
 class TestSettings:
@@ -26,18 +26,18 @@ class TestSettings:
                 assert not probe.powered(servo)
 
 
-def test_the_torque_limit_is_in_the_servo_in_current_based_mode(make_arm, on_pty):
+def test_the_torque_limit_is_in_the_servo_in_current_based_mode(make_arm):
     arm = make_arm(
         merged(
-            PAIR["dynamixel"],
+            with_port(PAIR["dynamixel"], 1),
             {
-                "driver": {**on_pty.driver.model_extra, "profile": "current-based"},
+                "driver": {"profile": "current-based"},
                 "joints": {"turn": {"torque": 5.0}},
             },
         )
     )
     found = {}
-    with servos_here(arm, lambda servo: found.update(values=servo.values)) as driver, driver:
+    with virtual_drives(arm, lambda servo: found.update(values=servo.values)) as driver, driver:
         driver.enable()
         values = found["values"]
         assert values[11] == 5

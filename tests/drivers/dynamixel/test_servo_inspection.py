@@ -4,7 +4,8 @@ import pytest
 
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
-from tests.drivers.dynamixel.spoilt_servos import deaf_to, holds, servos_here
+from tests.drivers.dynamixel.spoilt_servos import deaf_to, holds
+from tests.drivers.virtual import virtual_drives
 from tests.drivers.wires import PAIR, merged
 
 
@@ -71,22 +72,19 @@ class TestModel:
         "held otherwise",
     ],
 )
-def test_a_servo_with_a_wrong_setting_or_state_is_not_powered(on_pty, spoil, words):
-    with servos_here(on_pty, spoil) as driver, pytest.raises(DriverError, match=words), driver:
+def test_a_servo_with_a_wrong_setting_or_state_is_not_powered(arm_file, spoil, words):
+    with virtual_drives(arm_file, spoil) as driver, pytest.raises(DriverError, match=words), driver:
         pass
 
 
-def test_the_watchdog_of_a_servo_that_follows_another_program_is_not_changed(make_arm, on_pty):
-    arm, found = (
-        make_arm(merged(PAIR["dynamixel"], {"driver": dict(on_pty.driver.model_extra)})),
-        [],
-    )
+def test_the_watchdog_of_a_servo_that_follows_another_program_is_not_changed(arm_file):
+    found = []
 
     def follows(servo):
         found.append(servo)
         servo.values[64], servo.values[98] = 1, 127
 
-    with servos_here(arm, follows) as driver:
+    with virtual_drives(arm_file, follows) as driver:
         for refused in (driver.reset, driver.__enter__):
             with pytest.raises(DriverError, match="follows another program"):
                 refused()

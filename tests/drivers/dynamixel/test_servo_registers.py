@@ -1,6 +1,5 @@
 """Items of one servo: answers that are missing or doubled."""
 
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +9,7 @@ from stribeck.drivers.dynamixel import protocol2 as dxl
 from stribeck.drivers.dynamixel.dynamixel_settings import Setting
 from stribeck.drivers.dynamixel.servo_registers import ServoRegisters
 from stribeck.drivers.errors import DriverError
-from tests.drivers.dynamixel.spoilt_servos import servos_here
+from tests.drivers.virtual import virtual_drives
 from tests.drivers.wires import PAIR, merged
 
 
@@ -27,14 +26,14 @@ class TestSilence:
                 },
             )
         )
-        began = time.monotonic()
+        began = pair.clock.now()
         assert probe.write(1, 112, 77) == 0  # profile velocity
         with (
             pytest.raises(DriverError, match=r"drive of lift \(id 9\) does not answer"),
             connect(missing),
         ):
             pass
-        assert time.monotonic() - began < 2.0
+        assert pair.clock.now() - began < 2.0
         assert probe.read(1, 112) == 77
 
 
@@ -70,11 +69,11 @@ def test_a_repeated_answer_is_not_taken_for_the_next_answer():
         registers.verify(Setting(dxl.OPERATING_MODE, 4, "operating mode"))
 
 
-def test_a_servo_that_does_not_answer_writes_is_set_to_answer(on_pty):
+def test_a_servo_that_does_not_answer_writes_is_set_to_answer(arm_file):
     """Status Return Level is 1: the first write, which sets the level to 2, gets no answer."""
 
     def quiet(servo):
         servo.values[68] = 1
 
-    with servos_here(on_pty, quiet) as driver, driver:
+    with virtual_drives(arm_file, quiet) as driver, driver:
         driver.enable()

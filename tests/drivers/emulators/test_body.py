@@ -7,7 +7,8 @@ import pytest
 
 from stribeck.drivers.emulators.body import Body
 from stribeck.drivers.wire.clock import VirtualClock
-from tests.drivers.wires import PAIR, virtual_drives, with_port
+from tests.drivers.virtual import virtual_drives
+from tests.drivers.wires import PAIR, with_port
 
 
 @pytest.fixture

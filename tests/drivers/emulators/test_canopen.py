@@ -2,23 +2,14 @@
 them would prove nothing.
 """
 
-import time
-
 import numpy as np
 import pytest
 
 from stribeck.drivers.arm import Command
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
-from tests.drivers.wires import (
-    PACE,
-    PAIR,
-    drives_here,
-    steps,
-    until_it_fails,
-    virtual_drives,
-    with_port,
-)
+from tests.drivers.virtual import virtual_drives
+from tests.drivers.wires import PACE, PAIR, steps, until_it_fails, with_port
 
 
 class TestFaults:
@@ -46,21 +37,22 @@ class TestFaults:
         ("stop", "state"), [("brake", "switch on disabled"), ("hold", "quick stop active")]
     )
     def test_a_drive_in_torque_mode_that_hears_nothing_ramps_its_torque_to_zero(
-        self, make_arm, stop, state
+        self, bench, stop, state
     ):
         """The brake then holds the joint; a joint without brake falls."""
         changes = {"driver": {"watchdog": 0.2}, "joints": {"lift": {"stop": stop}}}
-        with drives_here(make_arm, "canopen", changes) as (file, emulator), connect(file) as arm:
-            lift = emulator._nodes[1]
+        drives = bench("canopen", changes)
+        with connect(drives.arm) as arm:
+            lift = drives.drives[1]
             arm.enable()
             for _ in range(20):
                 arm.step(Command(np.zeros(2), np.array([0.0, 5.0]), ("velocity", "torque")))
             assert lift.drive.tau == pytest.approx(5.0, abs=0.2)
-            time.sleep(0.2 + 0.1)  # the program hangs
+            drives.clock.sleep(0.2 + 0.1)  # the program hangs
             assert (lift.state, lift.drive.tau) == (state, pytest.approx(0.0, abs=0.2))
-            time.sleep(0.1)
+            drives.clock.sleep(0.1)
             there = lift.drive.q
-            time.sleep(0.1)
+            drives.clock.sleep(0.1)
             assert (abs(lift.drive.q - there) > 0.01) == (stop == "hold")
 
     @pytest.mark.parametrize(

@@ -1,10 +1,6 @@
 """CubeMars AK motors: a position ramp with stiffness, damping and gravity torque, and
-arm files that are refused.
+arm files that are refused."""
 
-The emulated motors are in another process on a real (loopback) bus.
-"""
-
-import time
 from contextlib import contextmanager
 
 import can
@@ -20,14 +16,15 @@ from stribeck.drivers.mit.mit_frames import CUBEMARS, pack_command
 from stribeck.drivers.wire.polled.polled_axis import Frame
 from stribeck.ident.errors import InputError
 from stribeck.ident.model.dynamics import inverse_dynamics
-from tests.drivers.wires import PAIR, merged, program_of, steps, until_it_fails, with_port
+from tests.drivers.virtual import program_of
+from tests.drivers.wires import PAIR, merged, steps, until_it_fails, with_port
 
 FAULT = b"\xff\0\xff\0\xff\0\xff"  # the emulator's own command
 
 
 @pytest.fixture(scope="module")
 def pair(bench):
-    """Emulated motors in another process."""
+    """Emulated motors."""
     return bench("cubemars")
 
 
@@ -82,7 +79,7 @@ def test_after_a_pause_the_joints_stop_where_they_stand(pair):
         arm.enable()
         before = steps(arm, 60, np.array([0.2, 0.0]))[-1].q
         # 80 mrad at this speed, but 25 mrad in kd / kp
-        time.sleep(0.4)
+        pair.clock.sleep(0.4)
         with pytest.raises(
             DriverError, match=r"this computer sent nothing for \d+ ms; the arm was stopped"
         ):
@@ -91,9 +88,9 @@ def test_after_a_pause_the_joints_stop_where_they_stand(pair):
 
 
 def test_an_earlier_fault_is_reported_and_kept_until_a_reset(pair):
-    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
+    with pair.bus.join() as bus:
         bus.send(can.Message(arbitration_id=1, data=FAULT + b"\2", is_extended_id=False))
-    time.sleep(0.1)
+    pair.clock.sleep(0.1)
     for _ in range(2):
         with (
             pytest.raises(
@@ -109,7 +106,7 @@ def test_an_earlier_fault_is_reported_and_kept_until_a_reset(pair):
 
 
 def test_a_fault_stops_all_joints_and_is_reported(pair):
-    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as bus:
+    with pair.bus.join() as bus:
         arm = connect(pair.arm)
         with arm:
             arm.enable()
@@ -128,7 +125,7 @@ def test_a_fault_stops_all_joints_and_is_reported(pair):
 ON, OFF = (b"\xff" * 7 + bytes([last]) for last in (0xFC, 0xFD))
 
 
-def pulls(bus, motor):
+def pulls(pair, bus, motor):
     """Whether a motor pulls after a torque command: its second reply shows that torque,
     its first the torque before.
     """
@@ -138,7 +135,7 @@ def pulls(bus, motor):
         pass
     for _ in range(2):
         bus.send(frame)
-        time.sleep(0.02)
+        pair.clock.sleep(0.02)
     replies = [
         message.data
         for message in iter(lambda: bus.recv(0.05), None)
@@ -149,26 +146,26 @@ def pulls(bus, motor):
 
 @pytest.fixture
 def bus(pair):
-    with can.Bus(**{"hop_limit": 0, **pair.arm.driver.model_extra["bus"]}) as made:
+    with pair.bus.join() as made:
         yield made
         made.send(can.Message(arbitration_id=1, data=OFF, is_extended_id=False))
-        time.sleep(0.15)
+        pair.clock.sleep(0.15)
 
 
 def test_connecting_sets_motors_to_rest_that_a_killed_program_left_powered(pair, bus):
     bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))
-    assert pulls(bus, 1)
-    time.sleep(0.15)
+    assert pulls(pair, bus, 1)
+    pair.clock.sleep(0.15)
     with connect(pair.arm):
         pass
-    assert not pulls(bus, 1)
+    assert not pulls(pair, bus, 1)
 
 
 def test_an_old_set_point_of_another_program_moves_no_joint_at_enabling(pair, bus):
     far = pack_command(CUBEMARS["AK70-10"], 2.0, 0.0, 80.0, 5.0, 0.0)
     for data in (ON, far, OFF):
         bus.send(can.Message(arbitration_id=1, data=data, is_extended_id=False))
-    time.sleep(0.15)
+    pair.clock.sleep(0.15)
     with connect(pair.arm) as arm:
         before = arm.look(5)[-1].q
         arm.enable()
@@ -182,10 +179,10 @@ def test_a_reset_leaves_no_motor_limp_under_power(pair, bus):
     open, would drop the joint.
     """
     bus.send(can.Message(arbitration_id=1, data=ON, is_extended_id=False))
-    assert pulls(bus, 1)
-    time.sleep(0.15)
+    assert pulls(pair, bus, 1)
+    pair.clock.sleep(0.15)
     connect(pair.arm).reset()
-    assert not pulls(bus, 1)
+    assert not pulls(pair, bus, 1)
 
 
 @contextmanager
@@ -225,20 +222,19 @@ def test_rest_mode_is_sent_until_it_is_answered(pair, bus, lost):
         steps(arm, 5)
         with losing(arm, OFF, lost):
             arm.stop("enough")
-    assert not pulls(bus, 1)
+    assert not pulls(pair, bus, 1)
 
 
 def test_motors_that_follow_another_program_are_left_alone(bench):
     motors = bench("cubemars")
-    with program_of(motors.arm) as (_, said):
+    with program_of(motors) as program:
         with (
             pytest.raises(DriverError, match=r"(turn|lift) follows another program"),
             connect(motors.arm),
         ):
             pass
-        time.sleep(0.2)
-        assert said.empty()
-    motors.end()
+        motors.clock.sleep(0.2)
+        assert not program.said
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 joints moving in between.
 """
 
-import time
-
 import numpy as np
 import pytest
 
 from stribeck.drivers.arm import Command
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
-from tests.drivers.wires import PACE, drives_here, steps
+from tests.drivers.wires import PACE, steps
 
 WATCHDOG, BRAKING = 0.2, 0.1  # s
 
@@ -25,7 +23,7 @@ WATCHDOG, BRAKING = 0.2, 0.1  # s
         ("cubemars", {"turn": "drive", "lift": "drive"}),
     ],
 )
-def test_the_drives_of_a_hung_program_stop_by_themselves(make_arm, kind, ends):
+def test_the_drives_of_a_hung_program_stop_by_themselves(bench, kind, ends):
     """As in the table of docs/safety.md: turn has a brake, lift has none
     (CubeMars: both have one).
     """
@@ -33,16 +31,17 @@ def test_the_drives_of_a_hung_program_stop_by_themselves(make_arm, kind, ends):
         "driver": {} if kind == "cubemars" else {"watchdog": WATCHDOG},
         "joints": {"lift": {"stop": "brake" if kind == "cubemars" else "hold"}},
     }
-    with drives_here(make_arm, kind, changes) as (file, emulator), connect(file) as arm:
-        drives = emulator.body.drives
+    made = bench(kind, changes)
+    with connect(made.arm) as arm:
+        drives = made.emulator.body.drives
         arm.enable()
         steps(arm, 60, PACE)
         begin = np.array([drive.q for drive in drives])
         assert np.abs([drive.dq for drive in drives]) == pytest.approx(np.abs(PACE), rel=0.3)
-        time.sleep(WATCHDOG + BRAKING + 0.15)
+        made.clock.sleep(WATCHDOG + BRAKING + 0.15)
         assert dict(zip(arm.names, [drive.held_by for drive in drives], strict=True)) == ends
         stood = np.array([drive.q for drive in drives])
-        time.sleep(0.1)
+        made.clock.sleep(0.1)
         held = np.array([end != "nothing" for end in ends.values()])
         assert (np.abs([drive.q for drive in drives] - stood)[held] < 0.005).all()
         assert (np.abs(stood - begin)[held] < np.abs(PACE)[held] * (WATCHDOG + BRAKING)).all()

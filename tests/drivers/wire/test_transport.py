@@ -44,15 +44,12 @@ def kind(request):
 
 @pytest.fixture
 def drives(bench, kind):
-    made = bench(kind)
-    yield made
-    made.end()
+    return bench(kind)
 
 
 @pytest.fixture
 def bus(drives):
-    with can.Bus(**{"hop_limit": 0, **drives.arm.driver.model_extra["bus"]}) as made:
-        yield Stumbles(made)
+    return Stumbles(drives.bus.join())
 
 
 def test_unreadable_bytes_lose_only_a_frame(drives, kind, bus):
