@@ -14,8 +14,8 @@ from can.interfaces import BACKENDS
 from can.interfaces.udp_multicast import UdpMulticastBus
 from serial.urlhandler import protocol_socket
 
-from stribeck.drivers.emulators import dynamixel
-from stribeck.drivers.emulators.servo_line import TcpLine
+from stribeck.drivers.emulators import servo_line
+from stribeck.drivers.emulators.servo_line import Received, TcpLine
 
 LOST = 0.01  # part of the frames that is lost,
 DELAYED = 0.05  # delayed, together with all later frames,
@@ -204,13 +204,13 @@ class SpoiledLine(TcpLine):
             for replies in (False, True)
         )
         self._buffer = bytearray()
-        self._answer: Callable[[bytes], None] = lambda data: None
+        self._answer: Callable[[bytes, float], None] = lambda data, after: None
 
     @staticmethod
     def _damage(packet: bytes, rng: np.random.Generator) -> bytes:
         return damaged(packet, rng)
 
-    def receive(self, timeout: float) -> list[tuple[bytearray, Callable[[bytes], None]]]:
+    def receive(self, timeout: float) -> list[Received]:
         """Deliver the packets that are due now, in both directions."""
         self._deliver()
         for buffer, self._answer in super().receive(timeout):
@@ -222,14 +222,15 @@ class SpoiledLine(TcpLine):
             self._buffer += due
         return [(self._buffer, self._reply)] if len(self._buffer) > before else []
 
-    def _reply(self, data: bytes) -> None:
+    def _reply(self, data: bytes, after: float) -> None:
+        time.sleep(after)
         for packet in packets(data):
             self._told.put(packet)
         self._deliver()
 
     def _deliver(self) -> None:
         while (packet := self._told.due()) is not None:
-            self._answer(packet)
+            self._answer(packet, 0.0)
 
 
 class BrokenLine(protocol_socket.Serial):
@@ -257,7 +258,7 @@ def spoil_frames(fault: str, begins: Callable[[], float], seed: int) -> None:
     for end in (SpoiledBus, SpoiledLine):
         end.fault, end.begins, end.seed = fault, staticmethod(begins), seed
     BACKENDS["udp_multicast"] = (__name__, "SpoiledBus")
-    dynamixel.TcpLine = SpoiledLine  # type: ignore[misc]
+    servo_line.TcpLine = SpoiledLine  # type: ignore[misc]
 
 
 def break_bus(begins: Callable[[], float]) -> None:

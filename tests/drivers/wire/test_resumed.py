@@ -18,11 +18,10 @@ from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.run_writer import RunWriter
 from stribeck.ident.log.campaign_folder import campaign_runs
-from tests.drivers.canopen.canopen_probe import TEST_OBJECT, probing
+from tests.drivers.canopen.canopen_probe import TEST_OBJECT, Probe
 from tests.experiments.recording.test_campaign import raw, whole_trips
 
-# 24 s of robot time, with enough slow speeds: one round trip that a busy computer spoils must not
-# decide the choice of law
+# 24 s of robot time, with enough slow speeds
 SHORT = ConstantSpeed(postures=2, speeds=5, spread=60.0, window_time=0.15, longest_stroke=1.0)
 CHANGES = {
     "simulation": {"torque_noise": 0.05},
@@ -39,7 +38,7 @@ def drives(bench):
 
 @pytest.fixture
 def probe(drives):
-    yield from probing(drives)
+    return Probe(drives)
 
 
 def test_after_a_fault_and_a_reset_the_campaign_is_completed(drives, probe, tmp_path):
