@@ -6,7 +6,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,22 +17,23 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import spoiled
+from benchmarks.page import Table
 from stribeck import FitResult
 
 # noise of points, of round trips, and along position, per Coulomb friction
 WHITE, SCATTER, RIPPLE = 0.02, 0.03, 0.03
 BINS = 6
 KINDS = ("as above", "no ripple", "grows with friction", "heavy tails", "correlated round trips")
-SCENARIOS = (
-    "no low speeds",
-    "load hardly varies",
-    "one direction",
-    "both directions",
-    "no Stribeck drop",
-    "viscous friction bends at high speed",
-    "two speeds",
-    "torque of the wrong sign",
-)
+SCENARIOS = {  # what is right
+    "no low speeds": "static and w_s not `identified`",
+    "load hardly varies": "no load part",
+    "one direction": "Stribeck effect found",
+    "both directions": "Stribeck effect found",
+    "no Stribeck drop": "no Stribeck effect claimed",
+    "viscous friction bends at high speed": "no Stribeck effect claimed",
+    "two speeds": "refused",
+    "torque of the wrong sign": "refused",
+}
 SPEEDS = {
     "as commanded, the same throughout a round trip": 0.0,
     "as measured, with 2 % of scatter": 0.02,
@@ -91,116 +92,196 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Run all parts, or the requested parts, with cases in parallel."""
-    figures, parts = {}, [_noise_text()]
     with ProcessPoolExecutor(options.jobs) as pool:
-        for name in options.parts or PARTS:
-            figures[name], text = PARTS[name](pool, options)
-            parts.append(text)
-    return figures, "\n\n".join(parts)
+        return {name: PARTS[name](pool, options) for name in options.parts or PARTS}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each figure that has a goal."""
+    rows = [
+        row for name, of_part in ROWS.items() if name in figures for row in of_part(figures[name])
+    ]
+    return Table(
+        f"Random joints: Coulomb friction of 1 to 10 N·m, 12 speeds in three postures (8 round "
+        f"trips: one posture); noise in per cent of Coulomb friction: white {100 * WHITE:g}, level "
+        f"of each round trip {100 * SCATTER:g}, ripple along the position {100 * RIPPLE:g}. "
+        '`law="auto"` except for efficiency, which is the rms of errors over each truth\'s '
+        "Cramer-Rao bound. A trial is right if the fault is named or refused, nothing else is "
+        "found, and the friction of other joints is unchanged.",
+        ["part", "figure", "cases", "result", "goal"],
+        rows,
+    )
 
 
 def _seeds(options: argparse.Namespace, count: int) -> range:
     return range(options.first, options.first + count)
 
 
-def _efficiency_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+def _efficiency_part(pool: Executor, options: argparse.Namespace) -> dict[str, Any]:
     known = _table(pool, _efficiency, _seeds(options, options.truths))
-    return (
-        {
-            name: {key: _rms(own[key]) for key in ("error", "bound")}
-            for name, own in known.groupby("parameter")
+    return {
+        "truths": options.truths,
+        # fits whose misfit is greater than that of the truth
+        "wrong_optima": int(known.drop_duplicates("seed")["wrong"].sum()),
+        "parameters": {
+            name: {
+                "error": _rms(errors["error"]),
+                "bound": _rms(errors["bound"]),
+                "largest": float(errors["error"].abs().max()),
+                "own_bounds": _rms(errors["error"] / errors["bound"]),
+            }
+            for name, errors in known.groupby("parameter")
         },
-        f"## Efficiency, law known\n\n{_efficiency_table(known, options.truths)}",
-    )
-
-
-def _coverage_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
-    auto = _table(pool, _auto, _seeds(options, options.cases))
-    coverage = auto.groupby(["few", "parameter"])["covered"].mean().unstack().to_dict("index")
-    return (
-        {"8 round trips" if few else "36 round trips": own for few, own in coverage.items()},
-        "\n\n".join(
-            [
-                '## Coverage, `law="auto"`, all verdicts',
-                _coverage_table(auto, options.cases),
-                "## Claims",
-                _claims_table(auto.drop_duplicates("seed")),
-            ]
-        ),
-    )
-
-
-def _small_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
-    table = _table(
-        pool,
-        _small,
-        [
-            (few, drop, seed)
-            for few in (False, True)
-            for drop in DROPS
-            for seed in _seeds(options, options.others)
-        ],
-    )
-    covered = table.groupby(["few", "drop"])["covered"].mean().unstack()
-    return (
-        {
-            "8 round trips" if few else "36 round trips": own
-            for few, own in covered.to_dict("index").items()
-        },
-        f"## Coverage where a drop is small\n\n{_small_table(table)}",
-    )
-
-
-def _noise_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
-    others = {
-        kind: _table(pool, partial(_auto, kind=kind), _seeds(options, options.others))
-        for kind in KINDS
-        if kind != "as above"
     }
-    return (
-        {
-            kind: auto[~auto["few"] & auto["claimed"]]
-            .groupby("parameter")["covered"]
-            .mean()
-            .to_dict()
-            for kind, auto in others.items()
-        },
-        f"## Coverage under noise of another kind\n\n{_others_table(others)}",
+
+
+def _efficiency_rows(part: dict[str, Any]) -> Iterator[list[object]]:
+    for name, errors in part["parameters"].items():
+        over = f"{errors['own_bounds']:.3f}"
+        yield ["efficiency", name, part["truths"], over, "at most 1.15"]
+    yield ["efficiency", "fits in a wrong optimum", part["truths"], part["wrong_optima"], "-"]
+
+
+def _coverage_part(pool: Executor, options: argparse.Namespace) -> dict[str, Any]:
+    auto = _table(pool, _auto, _seeds(options, options.cases))
+    able = auto[auto["could"]]
+    return {
+        "parameters": [
+            {
+                "parameter": name,
+                "trips": 8 if few else 36,
+                "claimed": int(cases["claimed"].sum()),
+                "covered": float(cases[cases["claimed"]]["covered"].mean()),
+                # a parameter that is not claimed counts as missed
+                "all_covered": float(cases["covered"].mean()),
+            }
+            for (few, name), cases in auto.groupby(["few", "parameter"])
+        ],
+        "identifiable": len(able),
+        "identified": float(able["identified"].mean()),
+        "claims": _claims(auto.drop_duplicates("seed")),
+    }
+
+
+def _coverage_rows(part: dict[str, Any]) -> Iterator[list[object]]:
+    for row in part["parameters"]:
+        goal = "93 to 97 %" if row["trips"] == 36 else "at least 92 %"
+        words = f"{row['parameter']}, {row['trips']} round trips"
+        yield ["coverage", words, row["claimed"], f"{100 * row['covered']:.1f} %", goal]
+    share = f"{100 * part['identified']:.1f} %"
+    yield ["verdicts", "identified of identifiable", part["identifiable"] or "-", share, "90 %"]
+    for claim in part["claims"]:
+        share = f"{100 * claim['claimed']:.1f} %"
+        yield ["claims", claim["truth"], claim["cases"], share, claim["goal"]]
+
+
+def _claims(cases: pd.DataFrame) -> list[dict[str, Any]]:
+    strong = cases[cases["stribeck"] & (cases["drop_in_errors"] > 4.0)]
+    heavy = cases[cases["loaded"] & (cases["load_in_errors"] > 4.0)]
+    many = cases[~cases["few"]]
+    kinds = (
+        ("Stribeck drop above four standard errors", strong, "claims_stribeck", "at least 95 %"),
+        ("no Stribeck drop", cases[~cases["stribeck"]], "claims_stribeck", "at most 2 %"),
+        ("load part above four standard errors", heavy, "claims_load", "at least 95 %"),
+        ("no load part", many[~many["loaded"]], "claims_load", "at most 2 %"),
     )
+    return [
+        {"truth": truth, "cases": len(own), "claimed": float(own[key].mean()), "goal": goal}
+        for truth, own, key, goal in kinds
+    ]
 
 
-def _verdicts_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+def _small_part(pool: Executor, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Coulomb friction where a drop is small, in standard errors of a fit that knows the law."""
+    cases = [
+        (few, drop, seed)
+        for few in (False, True)
+        for drop in DROPS
+        for seed in _seeds(options, options.others)
+    ]
+    return [
+        {
+            "trips": 8 if few else 36,
+            "drop": drop,
+            "cases": len(joints),
+            **joints[["claimed", "covered", "identified"]].mean().to_dict(),
+            "half": float(joints["half"].median()),
+        }
+        for (few, drop), joints in _table(pool, _small, cases).groupby(["few", "drop"])
+    ]
+
+
+def _small_rows(part: list[dict[str, Any]]) -> Iterator[list[object]]:
+    for trips in (36, 8):
+        least = min((row for row in part if row["trips"] == trips), key=lambda row: row["covered"])
+        words = f"Coulomb, {trips} round trips, least of all drops"
+        yield ["small drops", words, least["cases"], f"{100 * least['covered']:.1f} %", "-"]
+
+
+def _noise_part(pool: Executor, options: argparse.Namespace) -> dict[str, Any]:
+    """Coverage of claimed parameters with 36 round trips, under noise of another kind."""
+    found: dict[str, Any] = {}
+    for kind in KINDS[1:]:
+        auto = _table(pool, partial(_auto, kind=kind), _seeds(options, options.others))
+        claimed = auto[~auto["few"] & auto["claimed"]]
+        found[kind] = {
+            name: [float(cases["covered"].mean()), len(cases)]
+            for name, cases in claimed.groupby("parameter")
+        }
+    return found
+
+
+def _noise_rows(part: dict[str, Any]) -> Iterator[list[object]]:
+    for kind, parameters in part.items():
+        name, (covered, cases) = min(parameters.items(), key=lambda entry: entry[1][0])
+        words = f"{kind}, least parameter ({name})"
+        yield ["other noise", words, cases, f"{100 * covered:.1f} %", "-"]
+
+
+def _verdicts_part(pool: Executor, options: argparse.Namespace) -> list[dict[str, Any]]:
     trials = _table(
         pool,
         _trial,
         [(name, seed) for name in SCENARIOS for seed in _seeds(options, options.trials)],
     )
-    return (
-        trials.groupby("scenario")["right"].mean().to_dict(),
-        f"## Verdicts and refusals, points of a joint\n\n{_trials_table(trials)}",
-    )
+    shares = trials.groupby("scenario")["right"].agg(["mean", "size"])
+    return [
+        {
+            "scenario": name,
+            "required": required,
+            "cases": int(shares.loc[name, "size"]),
+            "right": float(shares.loc[name, "mean"]),
+        }
+        for name, required in SCENARIOS.items()
+    ]
 
 
-def _runs_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
+def _verdict_rows(part: list[dict[str, Any]]) -> Iterator[list[object]]:
+    least = min(part, key=lambda row: row["right"])
+    words = f"{len(part)} kinds of fault or trap, least right: {least['scenario']}"
+    yield ["trials", words, least["cases"], f"{100 * least['right']:.1f} %", "at least 98 %"]
+
+
+def _runs_part(pool: Executor, options: argparse.Namespace) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        trials = spoiled.trials(Path(folder), pool, options.trials, options.first)
-    return (
-        trials.groupby("scenario")["wrong"]
-        .agg(list)
-        .map(lambda wrong: [text for text in wrong if text])
-        .to_dict(),
-        f"## Verdicts and refusals, recorded runs\n\n{spoiled.table(trials)}",
-    )
+        return spoiled.figures(spoiled.trials(Path(folder), pool, options.trials, options.first))
 
 
-def _speed_part(pool: Executor, options: argparse.Namespace) -> tuple[Any, str]:
-    speed = {text: _speed(scatter) for text, scatter in SPEEDS.items()}
-    return speed, f"## Speed\n\n{_speed_table(speed)}"
+def _speed_part(pool: Executor, options: argparse.Namespace) -> dict[str, Any]:
+    return {velocities: _speed(scatter) for velocities, scatter in SPEEDS.items()}
 
 
-PARTS: dict[str, Callable[[Executor, argparse.Namespace], tuple[Any, str]]] = {
+def _speed_rows(part: dict[str, Any]) -> Iterator[list[object]]:
+    for velocities, seconds in part.items():
+        ours, scipy = (np.array(seconds[name]) for name in ("stribeck", "scipy"))
+        words = f"`fit_law` over SciPy, velocities {velocities.partition(',')[0]}"
+        goal = "-" if SPEEDS[velocities] else "at most 0.33"
+        yield ["speed", words, len(ours), f"{np.median(ours / scipy):.2f}", goal]
+
+
+PARTS: dict[str, Callable[[Executor, argparse.Namespace], Any]] = {
     "efficiency": _efficiency_part,
     "coverage": _coverage_part,
     "small": _small_part,
@@ -208,6 +289,15 @@ PARTS: dict[str, Callable[[Executor, argparse.Namespace], tuple[Any, str]]] = {
     "verdicts": _verdicts_part,
     "runs": _runs_part,
     "speed": _speed_part,
+}
+ROWS: dict[str, Callable[[Any], Iterator[list[object]]]] = {
+    "efficiency": _efficiency_rows,
+    "coverage": _coverage_rows,
+    "small": _small_rows,
+    "noise": _noise_rows,
+    "verdicts": _verdict_rows,
+    "runs": _verdict_rows,
+    "speed": _speed_rows,
 }
 
 
@@ -509,179 +599,8 @@ def _small(of: tuple[bool, float, int]) -> list[dict[str, Any]]:
     ]
 
 
-def _noise_text() -> str:
-    return (
-        "The joints are random: Coulomb friction of 1 to 10 N·m, 12 speeds in three postures "
-        "(with few round trips: 8 "
-        f"speeds in one posture), {BINS} bins a round trip. The noise, in per cent of Coulomb "
-        "friction: white noise of "
-        f"{100 * WHITE:.0f} in every bin, a deviation of {100 * SCATTER:.0f} in the level of "
-        "every round trip, ripple "
-        f"along the position with an amplitude of {100 * RIPPLE:.0f}."
-    )
-
-
 def _rms(values: pd.Series) -> float:
     return float(np.sqrt(np.mean(values**2)))
-
-
-def _efficiency_table(known: pd.DataFrame, truths: int) -> str:
-    rows = [
-        f"{truths} truths, half of them with load. Errors are in per cent of the truth. Goal: at "
-        "most 1.15 times the "
-        "Cramér-Rao bound. In some truths the load hardly varies; their large errors dominate "
-        "both root mean squares, and "
-        "the largest few dominate the ratio. The last column therefore gives all truths the same "
-        "weight.",
-        "",
-        "| parameter | rms error | rms Cramér-Rao bound of the true noise | ratio | largest error "
-        "| rms of error / own "
-        "bound |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name in PARAMETERS:
-        own = known[known["parameter"] == name]
-        rms, bound, most = _rms(own["error"]), _rms(own["bound"]), own["error"].abs().max()
-        rows.append(
-            f"| {name} | {100 * rms:.2f} | {100 * bound:.2f} | {rms / bound:.3f} | "
-            f"{100 * most:.1f} | "
-            f"{_rms(own['error'] / own['bound']):.3f} |"
-        )
-    wrong = known.drop_duplicates("seed")["wrong"].sum()
-    return "\n".join(
-        [
-            *rows,
-            "",
-            "Fits whose misfit is greater than the misfit of the truth, so that the fit ended in "
-            "a wrong "
-            f"optimum: {wrong}.",
-        ]
-    )
-
-
-def _coverage_table(auto: pd.DataFrame, cases: int) -> str:
-    rows = [
-        f"{cases} cases; half of them have a Stribeck effect, half have a load. Goal: 95 % "
-        "intervals contain the truth in "
-        "93 to 97 % of the cases, with few round trips in at least 92 %. A parameter that is not "
-        "claimed has no interval. "
-        "The columns in brackets count such a parameter as missed.",
-        "",
-        "| parameter | 36 round trips | (all cases) | 8 round trips | (all cases) |",
-        "|---|---|---|---|---|",
-    ]
-    for name in PARAMETERS:
-        cells = []
-        for few in (False, True):
-            own = auto[(auto["parameter"] == name) & (auto["few"] == few)]
-            claimed = own[own["claimed"]]
-            cells += (
-                ["-", "-"]
-                if own.empty
-                else [
-                    f"{100 * claimed['covered'].mean():.1f} % of {len(claimed)}",
-                    f"({100 * own['covered'].mean():.1f} %)",
-                ]
-            )
-        rows.append(f"| {name} | {' | '.join(cells)} |")
-    could = auto[auto["could"]]
-    rows += [
-        "",
-        "Of the parameters that a perfect estimator could identify (Cramér-Rao bound within 15 %), "
-        f"{100 * could['identified'].mean():.1f} % are `identified` (goal: 90 %).",
-    ]
-    return "\n".join(rows)
-
-
-def _small_table(table: pd.DataFrame) -> str:
-    rows = [
-        f'Coulomb friction, `law="auto"`, {len(table) // (2 * len(DROPS))} cases a row. The table '
-        "states the drop in "
-        "standard errors of a fit that knows the law. If the estimator does "
-        "not claim the drop, the intervals of the simpler law must still contain the truth.",
-        "",
-        "| round trips | drop | Stribeck effect claimed | interval holds the truth | identified | "
-        "half width, median |",
-        "|---" * 6 + "|",
-    ]
-    for (few, drop), own in table.groupby(["few", "drop"]):
-        claimed, covered, identified = (
-            100.0 * own[["claimed", "covered", "identified"]].mean()
-        ).tolist()
-        rows.append(
-            f"| {8 if few else 36} | {drop:g} | {claimed:.0f} % | {covered:.1f} % | "
-            f"{identified:.0f} % | "
-            f"{100 * own['half'].median():.1f} % |"
-        )
-    return "\n".join(rows)
-
-
-def _others_table(others: dict[str, pd.DataFrame]) -> str:
-    rows = [
-        'The same cases with 36 round trips. "Grows with friction": the level of a round trip '
-        "deviates by 3 % of its "
-        'friction. "Heavy tails": the level has Student\'s t distribution with three degrees of '
-        'freedom. "Correlated '
-        'round trips": successive levels have a correlation of 0.5. If the residuals show the '
-        "correlation, intervals are "
-        "widened. 36 round trips show the correlation in about two of three cases.",
-        "",
-        f"| parameter | {' | '.join(others)} |",
-        f"|---|{'---|' * len(others)}",
-    ]
-    for name in PARAMETERS:
-        own = [
-            auto[(auto["parameter"] == name) & ~auto["few"] & auto["claimed"]]
-            for auto in others.values()
-        ]
-        cells = (f"{100 * one['covered'].mean():.1f} % of {len(one)}" for one in own)
-        rows.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(rows)
-
-
-def _claims_table(claims: pd.DataFrame) -> str:
-    strong = claims[claims["stribeck"] & (claims["drop_in_errors"] > 4.0)]
-    heavy = claims[claims["loaded"] & (claims["load_in_errors"] > 4.0)]
-    many = claims[~claims["few"]]
-    rows = [
-        ("Stribeck drop above four standard errors", strong, "claims_stribeck", "at least 95 %"),
-        ("no Stribeck drop", claims[~claims["stribeck"]], "claims_stribeck", "at most 2 %"),
-        ("load part above four standard errors", heavy, "claims_load", "at least 95 %"),
-        ("no load part", many[~many["loaded"]], "claims_load", "at most 2 %"),
-    ]
-    return "\n".join(
-        [
-            "| truth | cases | claimed | goal |",
-            "|---|---|---|---|",
-            *(
-                f"| {text} | {len(own)} | {100 * own[key].mean():.1f} % | {goal} |"
-                for text, own, key, goal in rows
-            ),
-        ]
-    )
-
-
-def _trials_table(trials: pd.DataFrame) -> str:
-    right = {
-        "no low speeds": "static and w_s not `identified`",
-        "load hardly varies": "no load part",
-        "one direction": "Stribeck effect found",
-        "both directions": "Stribeck effect found",
-        "no Stribeck drop": "no Stribeck effect claimed",
-        "viscous friction bends at high speed": "no Stribeck effect claimed",
-        "two speeds": "refused",
-        "torque of the wrong sign": "refused",
-    }
-    rows = [
-        "Goal: at least 98 %.",
-        "",
-        "| scenario | right is | cases | right |",
-        "|---|---|---|---|",
-    ]
-    for name in SCENARIOS:
-        own = trials[trials["scenario"] == name]
-        rows.append(f"| {name} | {right[name]} | {len(own)} | {100 * own['right'].mean():.1f} % |")
-    return "\n".join(rows)
 
 
 def _speed(scatter: float, samples: int = 100_000, rounds: int = 5) -> dict[str, list[float]]:
@@ -729,24 +648,3 @@ def _speed(scatter: float, samples: int = 100_000, rounds: int = 5) -> dict[str,
         least_squares(residual, [3.0, 5.0, 0.1, 3.0, 0.05, 0.1], bounds=(1e-9, np.inf))
         seconds["scipy"].append(time.perf_counter() - began)
     return seconds
-
-
-def _speed_table(speeds: dict[str, dict[str, list[float]]]) -> str:
-    rows = [
-        "One joint, 100,000 samples in 500 round trips, six parameters. The two programs run in "
-        "turn; the table has "
-        "medians. `fit_law` searches globally and returns noise model, intervals and verdicts. "
-        "`scipy.optimize.least_squares` has a numerical Jacobian and one start, and returns no "
-        "intervals. Goal: a ratio of "
-        "at most 0.33 at commanded velocities.",
-        "",
-        "| velocities | `fit_law` s | SciPy s | ratio |",
-        "|---|---|---|---|",
-    ]
-    for text, speed in speeds.items():
-        ours, scipy = (np.array(speed[name]) for name in ("stribeck", "scipy"))
-        rows.append(
-            f"| {text} | {np.median(ours):.3f} | {np.median(scipy):.3f} | "
-            f"{np.median(ours / scipy):.2f} |"
-        )
-    return "\n".join(rows)

@@ -14,6 +14,7 @@ import pandas as pd
 
 from benchmarks.judge import Verdict, coldness, judge_parameters
 from benchmarks.main_job import motions_of_points
+from benchmarks.page import Table
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.methods.registry import plan_method
 from stribeck.experiments.recording.drive_plan import drive_plan
@@ -46,8 +47,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Measure with both methods, compare the results, and return the table."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure with both methods and compare the results."""
     cases = [
         (arm, knobs, seed)
         for knobs in SPOILT
@@ -56,7 +57,34 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     ]
     with ProcessPoolExecutor(options.jobs) as pool:
         rows = pd.concat(list(pool.map(compare, *zip(*cases, strict=True))), ignore_index=True)
-    return {"joints": rows.to_dict("records")}, _table(rows)
+    return {"joints": rows.to_dict("records")}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each disturbance."""
+    joints = pd.DataFrame(figures["joints"])
+    rows = [
+        [
+            condition,
+            f"{100.0 * own['apart'].median():.2f} ({100.0 * own['apart'].max():.2f})",
+            f"{100.0 * own['within'].mean():.1f}",
+            f"{own['wrong'].sum()} of {own['claimed'].sum()}",
+        ]
+        for condition, own in joints.groupby("condition", sort=False)
+    ]
+    return Table(
+        f"{len(joints) // len(rows)} joints a row. The difference is the rms over the speeds and "
+        "loads that both methods measured, at the "
+        "same temperature. A point is within the bands if its difference is inside both 95 % "
+        "bands combined.",
+        [
+            "disturbance",
+            "difference %, median (largest)",
+            "points within the bands %",
+            "identified load coefficients whose interval misses the truth",
+        ],
+        rows,
+    )
 
 
 def compare(name: str, condition: str, seed: int) -> pd.DataFrame:
@@ -149,30 +177,3 @@ def difference(fits: list[JointFit], cold: list[float]) -> tuple[np.ndarray, np.
         strict=True,
     )
     return friction[1] / friction[0] - 1.0, np.hypot(band[0], band[1]) / friction[0]
-
-
-def _table(rows: pd.DataFrame) -> str:
-    lines = [
-        "Friction of every joint by `--method whole-arm` against `--method single`, at the speeds "
-        "and loads that both "
-        "methods measured. The difference is the rms over these points: median over joints, and "
-        "largest. A point is "
-        "within the bands if the difference lies within the two 95 % bands combined. The runs "
-        "take 4 and 19 minutes and "
-        "find the arm at different temperatures; this effect is removed. Load coefficients are "
-        "wrong if they are "
-        "`identified` and their interval misses the truth.",
-        "",
-        "| disturbance | joints | difference, median | largest | within the bands | load "
-        "coefficients identified | of "
-        "these wrong |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for condition, own in rows.groupby("condition", sort=False):
-        lines.append(
-            f"| {condition} | {len(own)} | {100.0 * own['apart'].median():.2f} % | "
-            f"{100.0 * own['apart'].max():.2f} % | "
-            f"{100.0 * own['within'].mean():.1f} % | {int(own['claimed'].sum())} | "
-            f"{int(own['wrong'].sum())} |"
-        )
-    return "\n".join(lines)

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.arm_in_loop import ArmLoop
 from benchmarks.inertia_logs import WrongModel
 from benchmarks.kept import judged_cases
-from benchmarks.lack_of_fit import interval
+from benchmarks.page import Table
 from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.joint.closed_loop import BIASED, UNTESTED
 from stribeck.ident.fit.points import Growth
@@ -71,7 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge every log of every row."""
     cases = [
         (row, seed)
@@ -87,7 +87,36 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         }
         for row in ROWS
     ]
-    return {"rows": figures}, table(figures)
+    return {"rows": figures}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each loop."""
+    rows = [
+        [
+            row["name"],
+            f"{100.0 * row['named'] / row['logs']:.0f}",
+            f"{100.0 * row['corrected'] / row['logs']:.0f}",
+            f"{row['far_named']} of {row['far']}",
+            *(f"{row[when][0]:.1f}, {row[when][1]:.2f}" for when in ("before", "after")),
+        ]
+        for row in figures["rows"]
+    ]
+    return Table(
+        f"{figures['rows'][0]['logs']} logs a row (disturbed: {figures['rows'][-1]['logs']}), "
+        "models up to 30 % wrong, PD controllers, MuJoCo as the true arm for 40 s. Pushed: an "
+        "unknown torque, in per cent of Coulomb friction. The test has a level of 1 %; errors are "
+        "rms, in standard errors.",
+        [
+            "loop",
+            "bias reported %",
+            "corrected %",
+            "wrong by two half widths: reported",
+            "least squares: covered %, error",
+            "calibration: covered %, error",
+        ],
+        rows,
+    )
 
 
 def judged(of: tuple[ArmRow, int]) -> dict[str, Any]:
@@ -142,38 +171,3 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
             len(errors),
         )
     return out
-
-
-def table(figures: list[dict[str, Any]]) -> str:
-    """Return the table with one row for each loop."""
-    lines = [
-        "Masses, centres of mass and inertias deviate by up to 30 % from the model. MuJoCo moves "
-        "the true arm along "
-        "four sines for 40 s. Each joint has a PD controller at 250 Hz (stiff: 40 rad/s, soft: 20 "
-        'rad/s). "Pushed": '
-        "an unknown torque below 20 Hz acts on each joint; its size is in per cent of Coulomb "
-        "friction. Torques have "
-        "noise of 2 %. Base parameters are fitted with `--inertia fit`. The test has a level of 1 "
-        "% for all base "
-        "parameters together. Error: root mean square in standard errors.",
-        "",
-        "| loop | logs | bias reported, % (95 % interval) | corrected, % | not tested | least "
-        "squares wrong by over two "
-        "half widths: reported | least squares: covered %, error | calibration: covered %, error |",
-        "|" + "---|" * 8,
-    ]
-    for row in figures:
-        low, high = interval(row["named"], row["logs"])
-        corrected = 100.0 * row["corrected"] / row["logs"]
-        cells = [
-            f"{row[when][0]:.1f} of {row[when][2]}, {row[when][1]:.2f}"
-            for when in ("before", "after")
-        ]
-        lines.append(
-            f"| {row['name']} | {row['logs']} | {100.0 * row['named'] / row['logs']:.1f} "
-            f"({100.0 * low:.1f} to "
-            f"{100.0 * high:.1f}) | {corrected:.1f} | {row['untested']} | {row['far_named']} of "
-            f"{row['far']} "
-            f"| {cells[0]} | {cells[1]} |"
-        )
-    return "\n".join(lines)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import tomlkit
 
+from benchmarks.page import Table
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import identify
@@ -176,8 +177,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Calibrate every installed arm, judge the results, and return the table."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Calibrate every installed arm and judge the results."""
     cases = [(name, truth) for name in options.arms for truth in options.truths]
 
     def one(case: tuple[str, str]) -> dict[str, Any]:
@@ -191,7 +192,45 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(one, cases))
-    return {"cases": results}, _table(results)
+    return {"cases": results}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each kind of truth."""
+    tried = [case for case in figures["cases"] if "init_s" in case]
+    rows = []
+    for truth in dict.fromkeys(case["truth"] for case in tried):
+        asked = [case for case in tried if case["truth"] == truth]
+        passed = [case for case in asked if case["ok"]]
+        errors = [100.0 * max(case["error"].values()) for case in passed]
+        bands = [100.0 * share for case in passed for share in case["held"].values()]
+        seconds = [case["seconds"] for case in passed]
+        rows.append(
+            [
+                truth,
+                f"{len(passed)} of {len(asked)}",
+                f"{np.median(seconds):.0f} ({max(seconds):.0f})",
+                f"{np.median(errors):.2f} ({max(errors):.2f})",
+                f"{np.mean(bands):.1f} ({min(bands):.0f})",
+                f"{sum(case['covered'] for case in passed)} of "
+                f"{sum(case['identified'] for case in passed)}",
+            ]
+        )
+    names = ", ".join(dict.fromkeys(case["arm"] for case in tried))
+    failed = ", ".join(f"{case['arm']} ({case['truth']})" for case in tried if not case["ok"])
+    return Table(
+        f"Models of example-robot-data, gymnasium and robosuite, three minutes of robot time: "
+        f"{names}. Collision meshes are ignored. Failed: {failed or 'none'}.",
+        [
+            "truth",
+            "succeeded",
+            "wall time s, median (largest)",
+            "friction error of the worst joint %, median (largest)",
+            "states with the truth in the band %, mean (least joint)",
+            "identified intervals that cover",
+        ],
+        rows,
+    )
 
 
 def init_and_calibrate(
@@ -323,64 +362,3 @@ def _command(*words: object) -> tuple[int, str, float]:
         return -1, f"not finished after {_PATIENCE:g} s", _PATIENCE
     said = " ".join(done.stderr.split()) or " ".join(done.stdout.split())
     return done.returncode, said, round(time.perf_counter() - began, 1)
-
-
-def _least(one: dict[str, Any]) -> str:
-    held = one.get("held", {})
-    return f"{100.0 * min(held.values()):.0f} %, {min(held, key=held.get)}" if held else "-"
-
-
-def _table(results: list[dict[str, Any]]) -> str:
-    """Return the table with a row for each arm and truth, and the output of failed campaigns."""
-    there = [one for one in results if "init_s" in one]
-    absent = sorted({one["arm"] for one in results} - {one["arm"] for one in there})
-    rows = [
-        "| arm | model | truth | succeeded | wall time s | robot time s | friction error, worst "
-        "joint | states with the "
-        "truth in the band, worst joint | identified intervals that cover | joints left out |",
-        "|" + "---|" * 10,
-    ]
-    for one in there:
-        arm, error = ARMS[one["arm"]], one.get("error", {})
-        worst = max(error, key=error.get, default=None)
-        told = f"{100.0 * error[worst]:.2f} %, {worst}" if worst else "-"
-        rows.append(
-            f"| {one['arm']} | {arm.package}: {Path(arm.file).name} | {one['truth']} | "
-            f"{'yes' if one['ok'] else 'no'} | "
-            f"{one.get('seconds', one['init_s']):.0f} | {one.get('robot_s', 0.0):.0f} | {told} | "
-            f"{_least(one)} | {one.get('covered', 0)} of {one.get('identified', 0)} | "
-            f"{', '.join(one.get('left_out', ())) or '-'} |"
-        )
-    ran = [one for one in there if one["ok"]]
-    names = {one["arm"] for one in there}
-    errors = [100.0 * max(one["error"].values()) for one in ran] or [0.0]
-    rows += [
-        "",
-        f"{len(ran)} of {len(there)} campaigns of {len(names)} arms succeeded. Friction error of "
-        "the worst joint: "
-        f"median {float(np.median(errors)):.2f} %, at most {max(errors):.2f} %. Each model file "
-        "is copied without "
-        "its package, so collision checks ignore its meshes.",
-    ]
-    for truth in TRUTHS:
-        own = [one for one in ran if one["truth"] == truth]
-        identified, covered = (sum(one[key] for one in own) for key in ("identified", "covered"))
-        bands = [value for one in own for value in one["held"].values()]
-        if own:
-            share, full = covered / max(1, identified), sum(value == 1.0 for value in bands)
-            rows += [
-                "",
-                f"{truth}: {covered} of {identified} intervals of identified parameters cover the "
-                "truth "
-                f"({share:.1%}). Bands contain the truth in {float(np.mean(bands)):.1%} of the "
-                "states, and in all "
-                f"states for {full} of {len(bands)} joints.",
-            ]
-    if absent:
-        rows += ["", f"Not installed here: {', '.join(absent)}."]
-    refused = [
-        f"- {one['arm']}, {one['truth']}: {one['said'][-600:]}" for one in there if not one["ok"]
-    ]
-    return "\n".join(
-        [*rows, *(["", "Messages of the failed campaigns:", "", *refused] if refused else [])]
-    )

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.backlash_truth import Geared, Record, records
 from benchmarks.kept import judged_cases
+from benchmarks.page import Table
 from stribeck.ident.backlash.fit_backlash import fit_backlash
 
 SECONDS, RATE = 24.0, 250.0
@@ -47,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge all logs."""
     batches = [
         tuple(range(FIRST + k, FIRST + min(k + BATCH, options.cases)))
@@ -130,7 +131,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         way: float(np.median([one["seconds"] for one in found if one["link"] is way]))
         for way in (True, False)
     }
-    result = {
+    return {
         "found": rows,
         "kinds": kinds,
         "pressed": pressed,
@@ -138,7 +139,43 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         "missed": missed,
         "seconds": {"link": seconds[True], "torque": seconds[False]},
     }
-    return result, _table(result)
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each size of play, with and without the position of the link."""
+    rows = []
+    for link, signals in ((True, "motor and link"), (False, "motor alone")):
+        for kind, play in (("false", "0"), ("pressed", "0.5 to 5, one flank pressed")):
+            own = [row for row in figures[kind] if row["link"] is link]
+            logs, claimed = (sum(row[key] for row in own) for key in ("logs", "claimed"))
+            rows.append([signals, play, logs, claimed, *"----"])
+        for row in figures["found"]:
+            if row["link"] is link:
+                rows.append([signals, f"{1e3 * row['play']:g}", *_cells(row)])
+    return Table(
+        f"{SECONDS:g} s of round trips of stiff and elastic joints, `fit_backlash`. Goals: "
+        f"from 1 mrad within the larger of {GOAL:.0%} and {STEPS:g} encoder steps; no claim "
+        "without play, or where gravity presses one flank all the time, in 98 %.",
+        [
+            "signals",
+            "play mrad",
+            "logs",
+            "claimed",
+            "within the goal",
+            "error %, median (worst)",
+            "half width %, median",
+            "covered",
+        ],
+        rows,
+    )
+
+
+def _cells(row: dict[str, Any]) -> list[object]:
+    cells: list[object] = [row["logs"], row["claimed"], row["good"]]
+    if not row["claimed"]:
+        return [*cells, "-", "-", "-"]
+    error = f"{row['median']:.1f} ({row['worst']:.1f})"
+    return [*cells, error, f"{row['half']:.1f}", row["covered"]]
 
 
 def drawn(seed: int) -> Geared:
@@ -238,92 +275,3 @@ def _row(way: bool, play: float | None, logs: Sequence[dict[str, Any]]) -> dict[
         "median": float(np.median(errors)) if told else None,
         "worst": float(np.max(errors)) if told else None,
     }
-
-
-def _signals(way: bool) -> str:
-    return "motor and link" if way else "motor alone"
-
-
-def _counts(reasons: dict[str, int]) -> str:
-    return ", ".join(f"{key} {count}" for key, count in reasons.items()) or "none"
-
-
-def _cells(row: dict[str, Any]) -> str:
-    figures = [
-        "-" if row[key] is None else f"{row[key]:.1f}" for key in ("median", "worst", "half")
-    ]
-    return (
-        f"{row['logs']} | {row['claimed']} | {row['good']} | {' | '.join(figures)} | "
-        f"{row['covered']} of {row['claimed']} |"
-    )
-
-
-def _table(result: dict[str, Any]) -> str:
-    """Return the page."""
-    head = (
-        "logs | claimed | within the goal | median error % | worst % | median half width % | "
-        "covered |"
-    )
-    text = [
-        f"Logs of one joint: {SECONDS:g} s at {RATE:g} Hz, round trips of 6 to 120 mrad. Motor, "
-        "gap and link are integrated "
-        "in steps of 0.05 ms under a velocity loop, independent of the estimator "
-        "(`benchmarks/backlash_truth.py`): play 0 to "
-        "5 mrad, link on its flank at 4 to 30 Hz, friction of motor and link, Coulomb friction or "
-        "bristles, gravity 0 to "
-        "40 N·m, encoder steps 0.01 to 0.1 mrad.",
-        "",
-        f"**Play**, `fit_backlash`. Goal: from 1 mrad within the larger of {GOAL:.0%} and "
-        f"{STEPS:g} encoder steps. Joints "
-        "whose gravity exceeds the link's friction all the time stand apart: their motor never "
-        "crosses the gap.",
-        "",
-        f"| signals | play mrad | {head}",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    text += [
-        f"| {_signals(row['link'])} | {1e3 * row['play']:g} | {_cells(row)}"
-        for row in result["found"]
-    ]
-    text += [
-        "",
-        "The same from 1 mrad by kind of joint: rigid from 8 Hz of the link on its flank, elastic "
-        "below; bristles: "
-        "friction of the motor with a presliding distance of 0.5 to 4 mrad.",
-        "",
-        f"| signals | joint | {head}",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    text += [
-        f"| {_signals(row['link'])} | {row['kind']} | {_cells(row)}" for row in result["kinds"]
-    ]
-    text += [
-        "",
-        "**False claims**: joints without play. Goal: none in 98 %.",
-        "",
-        "| signals | joint | logs | claimed |",
-        "|---|---|---|---|",
-    ]
-    text += [
-        f"| {_signals(one['link'])} | {one['kind']} | {one['logs']} | {one['claimed']} |"
-        for one in result["false"]
-    ]
-    text += [
-        "",
-        "**Gravity presses one flank** all the time, joints with play. Goal: nothing is claimed. "
-        + "; ".join(
-            f"{_signals(one['link'])}: {one['claimed']} of {one['logs']} claimed"
-            for one in result["pressed"]
-        )
-        + ".",
-        "",
-        "**Refusals** of the other joints with play from 1 mrad, by reason. "
-        + " ".join(
-            f"{_signals(one['link'])}: {_counts(one['reasons'])}." for one in result["missed"]
-        ),
-        "",
-        f"**Time** of a fit, median: {result['seconds']['link']:.1f} s with the link, "
-        f"{result['seconds']['torque']:.1f} s "
-        "without.",
-    ]
-    return "\n".join(text)

@@ -9,8 +9,10 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.choice_judge import TRUTHS, Case, judge
-from benchmarks.choice_tables import page
+from benchmarks.choice_tables import figures_of, table
 from benchmarks.choice_truths import MIXES, Condition, conditions
+
+__all__ = ["arguments", "run", "table"]
 
 CLAIMED = Condition(36, 0.01, "white", "random")  # condition of the rows about claims
 
@@ -45,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge all cases."""
     mixes = [MIXES[name] for name in options.parts or MIXES]
     cases = [
@@ -62,4 +64,4 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     ]
     with ProcessPoolExecutor(options.jobs) as pool:
         said = pd.DataFrame(pool.map(judge, cases, chunksize=8))
-    return page(said)
+    return figures_of(said)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.lack_of_fit import interval
 from benchmarks.loop_simulation import Loop
+from benchmarks.page import Table
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.arm_tables import DriverTable, JointTable, Tool, Workspace
 from stribeck.ident.errors import FitError
@@ -85,7 +85,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge every log of every row."""
     figures = []
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -94,7 +94,39 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             blocks = [range(k, min(k + _AT_ONCE, logs)) for k in range(0, logs, _AT_ONCE)]
             found = [one for block in pool.map(partial(judged, row), blocks) for one in block]
             figures.append({"name": row.name, **summary(found)})
-    return {"rows": figures}, table(figures)
+    return {"rows": figures}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each loop."""
+    rows = [
+        [
+            row["name"],
+            f"{100.0 * row['named'] / row['logs']:.0f}",
+            f"{100.0 * row['corrected'] / row['logs']:.0f}",
+            f"{row['far_named']} of {row['far']}",
+            *(
+                ", ".join(f"{100.0 * row[f'{when} {name}'][1]:.0f}" for name in ASKED)
+                for when in ("before", "after")
+            ),
+        ]
+        for row in figures["rows"]
+    ]
+    return Table(
+        f"{figures['rows'][0]['logs']} logs of stiff and soft, {figures['rows'][-1]['logs']} of "
+        "the others; four sines for 40 s, Coulomb-viscous law, Coulomb friction of 2 N·m. The "
+        "test has a level of 1 %. Pushed: an unknown torque. Coarse encoders spoil the correction, "
+        "because the instruments have the same error.",
+        [
+            "loop",
+            "bias reported %",
+            "corrected %",
+            "wrong by two half widths: reported",
+            "least squares: Coulomb, viscous, inertia covered %",
+            "calibration: the same",
+        ],
+        rows,
+    )
 
 
 def judged(row: Row, seeds: range) -> list[dict[str, Any]]:
@@ -206,40 +238,3 @@ def summary(found: list[dict[str, Any]]) -> dict[str, Any]:
         sum(one["named"] for one, so in zip(found, far, strict=True) if so),
     )
     return out
-
-
-def table(figures: list[dict[str, Any]]) -> str:
-    """Return the table with one row for each loop."""
-    lines = [
-        "One revolute joint follows four sines for 40 s under a PD controller at 500 Hz. Coulomb "
-        "friction is 2 N·m. The "
-        "fit uses the Coulomb-viscous law and `--motion joint`. The test has a level of 1 %. "
-        '"Pushed": an unknown '
-        "torque acts on the joint. Errors are medians, in half widths of 95 % intervals. With "
-        "coarse encoders intervals "
-        "miss the truth also after correction, because the instruments have the same error.",
-        "",
-        "| loop | logs | bias reported, % (95 % interval) | corrected, % | not tested | least "
-        "squares wrong by over two "
-        "half widths: reported | least squares: error, covered %: Coulomb; viscous; inertia | "
-        "calibration: the same |",
-        "|" + "---|" * 8,
-    ]
-    for row in figures:
-        low, high = interval(row["named"], row["logs"])
-        corrected = 100.0 * row["corrected"] / row["logs"]
-        cells = [
-            "; ".join(
-                f"{row[f'{when} {name}'][0]:+.2f}, {100.0 * row[f'{when} {name}'][1]:.0f}"
-                for name in ASKED
-            )
-            for when in ("before", "after")
-        ]
-        lines.append(
-            f"| {row['name']} | {row['logs']} | {100.0 * row['named'] / row['logs']:.1f} "
-            f"({100.0 * low:.1f} to "
-            f"{100.0 * high:.1f}) | {corrected:.1f} | {row['untested']} | {row['far_named']} of "
-            f"{row['far']} "
-            f"| {cells[0]} | {cells[1]} |"
-        )
-    return "\n".join(lines)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.page import Table
 from stribeck import Calibration, Feedforward
 from stribeck.drivers.arm import Command
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
@@ -64,8 +65,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Calibrate, follow, tabulate."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Calibrate and follow."""
     with tempfile.TemporaryDirectory() as folder:
         campaign = Path(folder) / "campaign"
         subprocess.run(
@@ -86,24 +87,30 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             env={**os.environ},
         )
         calibration = Calibration.load(campaign)
-        return _table(options.arm, calibration)
+        return _errors(options.arm, calibration)
 
 
-def _table(arm: str, calibration: Calibration) -> tuple[dict[str, Any], str]:
-    ways = told(calibration)
-    figures: dict[str, Any] = {}
-    rows = [
-        f"| rms error, mrad | {' | '.join(calibration.names)} |",
-        "|---" * (1 + len(calibration.names)) + "|",
-    ]
-    for speed in SPEEDS:
-        for way, friction in ways.items():
-            rms = 1e3 * follow(arm, calibration, friction, speed).rms
-            figures[f"{way} at {speed:g} rad/s"] = rms.tolist()
-            rows.append(
-                f"| up to {speed:g} rad/s, {way} | {' | '.join(f'{value:.2f}' for value in rms)} |"
-            )
-    return figures, "\n".join(rows)
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each speed and kind of feed-forward."""
+    return Table(
+        "Slow sines of all joints of a simulated arm; rms error in mrad. The two laws are the "
+        "calibration's, and constant and viscous friction alone.",
+        ["friction feed-forward", *figures["joints"]],
+        [
+            [motion, *(f"{error:.2f}" for error in errors)]
+            for motion, errors in figures["rms_mrad"].items()
+        ],
+    )
+
+
+def _errors(arm: str, calibration: Calibration) -> dict[str, Any]:
+    """Tracking errors of all joints for each speed and kind of feed-forward."""
+    errors = {
+        f"up to {speed:g} rad/s, {kind}": 1e3 * follow(arm, calibration, friction, speed).rms
+        for speed in SPEEDS
+        for kind, friction in told(calibration).items()
+    }
+    return {"joints": calibration.names, "rms_mrad": errors}
 
 
 def told(calibration: Calibration) -> dict[str, Friction]:

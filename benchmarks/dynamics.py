@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.page import Table
+
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIMIT_MB = 300
 _GOAL = 6  # goal: speed relative to Pinocchio's loop,
@@ -23,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=7)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the time of all engines in turn in one thread, and the memory of the batch
     code in a process of its own.
     """
@@ -40,80 +42,31 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         ]
         done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
         found |= json.loads(done.stdout)
-    per_sample = {
-        name: 1e6 * np.array(values) / options.samples for name, values in found["s"].items()
+    return found | {"samples": options.samples}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each engine, for joint wrenches and for the torque regressor."""
+    wrenches = {f"wrenches: {name}": seconds for name, seconds in figures["s"].items()}
+    regressors = {
+        "regressor: stribeck": figures["regressor_s"],
+        "regressor: Pinocchio in a loop": figures["regressor_pinocchio_s"],
     }
-    ours = per_sample["stribeck"]
-    rows = [
-        "| engine | µs per sample, median (least) | time relative to stribeck, median of rounds |",
-        "|---|---|---|",
-    ]
-    rows += [
-        f"| {name} | {np.median(values):.2f} ({values.min():.2f}) | "
-        f"{np.median(values / ours):.1f} |"
-        for name, values in per_sample.items()
-    ]
-    text = (
-        "lab6 has six joints. q, dq and ddq are given; torques and wrenches of all joints are "
-        "stored. "
-        f"{options.samples:,} samples, one thread, {options.rounds} rounds in turn. Pinocchio: "
-        "`rnea` with its data; the "
-        "forces are read either joint by joint, `data.f[j].vector`, or through views that are "
-        "created once; in joint "
-        "axes. MuJoCo: `mj_rne` and `mj_rnePostConstraint` after `mj_kinematics`, `mj_comPos` and "
-        "`mj_comVel`, on its "
-        "own buffers; in world axes about the centre of mass. stribeck: `joint_wrenches`, in base "
-        "axes about the joint "
-        "origins, and the moments along the axes. Largest difference of a torque from Pinocchio: "
-        f"{found['difference']:.1e} N·m, from MuJoCo: {found['difference_mujoco']:.1e} N·m. Peak "
-        "memory of a process that "
-        f"computes this with stribeck: {found['peak_mb']:.0f} MB (goal: under {_LIMIT_MB}), of "
-        "which "
-        f"{found['before_mb']:.0f} MB were used before the computation."
-    )
-    return found, "\n".join(
-        [
-            text,
-            "",
-            _verdict(per_sample, found["peak_mb"]),
-            "",
-            *rows,
-            "",
-            _of_regressor(found, options.samples),
-        ]
-    )
-
-
-def _of_regressor(found: dict[str, Any], samples: int) -> str:
-    """Return a sentence about the speed of the torque regressor."""
-    ours, theirs = (
-        1e6 * np.array(found[key]) / samples for key in ("regressor_s", "regressor_pinocchio_s")
-    )
-    times = float(np.median(theirs / ours))
-    return (
-        "Torque regressor (6 x 60 numbers for each sample, all kept): `torque_regressor` "
-        f"{np.median(ours):.2f} µs, "
-        f"Pinocchio's `computeJointTorqueRegressor` in a loop {np.median(theirs):.2f} µs, "
-        f"{times:.1f} times as long; largest "
-        f"difference of a torque {found['regressor_difference']:.1e} N·m. Goal: {_GOAL_REGRESSOR} "
-        "times, "
-        f"{'met' if times >= _GOAL_REGRESSOR else 'not met'}."
-    )
-
-
-def _verdict(per_sample: dict[str, np.ndarray], peak_mb: float) -> str:
-    """Return the goal, and whether it is reached against each of Pinocchio's loops."""
-    told = []
-    for name, what in (
-        ("Pinocchio in a loop, forces by joint", "the loop as it is usually written"),
-        ("Pinocchio in a loop, forces through views", "views that are made once"),
-    ):
-        times = np.median(per_sample[name] / per_sample["stribeck"])
-        told.append(f"{'met' if times >= _GOAL else 'not met'} against {what} ({times:.1f} times)")
-    return (
-        f"Goal: {_GOAL} times faster than Pinocchio in a Python loop, {'; '.join(told)}; and "
-        f"under {_LIMIT_MB} MB, "
-        f"{'met' if peak_mb < _LIMIT_MB else 'not met'} ({peak_mb:.0f} MB)."
+    rows = []
+    for engines in (wrenches, regressors):
+        ours = np.array(next(iter(engines.values())))
+        for name, seconds in engines.items():
+            micro = 1e6 * np.array(seconds) / figures["samples"]
+            least = f"{np.median(micro):.2f} ({micro.min():.2f})"
+            rows.append([name, least, f"{np.median(np.array(seconds) / ours):.1f}"])
+    differences = [value for key, value in figures.items() if "difference" in key]
+    return Table(
+        f"{figures['samples']:,} samples of lab6, one thread, {len(figures['s']['stribeck'])} "
+        f"rounds in turn; torques differ by at most {max(differences):.1e} N·m. Goals: "
+        f"{_GOAL} times faster than Pinocchio's loop, {_GOAL_REGRESSOR} times for the regressor, "
+        f"less than {_LIMIT_MB} MB ({figures['peak_mb']:.0f} MB).",
+        ["engine", "µs per sample, median (least)", "time relative to stribeck"],
+        rows,
     )
 
 

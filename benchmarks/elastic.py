@@ -9,7 +9,6 @@ the set-point, and one recorded torque per cycle is not the mean of this respons
 
 import argparse
 import json
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.page import Table
 from stribeck.drivers.arm import Command
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
@@ -67,7 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Record and identify at every stiffness of the reference, of the joint and of the
     link, along every motion.
     """
@@ -91,121 +91,56 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             what: [[job.result() for job in row] for row in rows] for what, rows in jobs.items()
         }
     locked = [np.sqrt(K / link_inertia(arm)) / (2.0 * np.pi) if K else np.inf for K in stiffnesses]
-    text = [
-        "## Along the reference's motion",
-        "",
-        "All phases are zero. Values in brackets are those of the reference, which states neither "
-        "amplitudes nor phases: "
-        "compare the trends, not the digits.",
-        "",
-        "| K N·m/rad | locked Hz | J kg·m² | m g c N·m | mu_r m | bias | f_v N·m·s/rad | bias | "
-        "rms N·m | twist rad |",
-        "|---" * 10 + "|",
-    ]
-    for K, hertz, (entry, *_), reference in zip(
-        stiffnesses, locked, found["joint"], references, strict=True
-    ):
-        biases = {
-            key: f"{_percent(entry[key] / true[key] - 1.0)} "
-            f"({_percent(reference[key] / true[key] - 1.0)})"
-            for key in true
-        }
-        text.append(
-            f"| {K or np.inf:g} | {hertz:.1f} | {entry['J']:.5f} | {entry['mgc']:.4f} | "
-            f"{entry['mu_r']:.5f} | "
-            f"{biases['mu_r']} | {entry['fv']:.4f} | {biases['fv']} | {entry['rms']:.4f} "
-            f"({reference['rms']:.4f}) | "
-            f"{entry['max_twist']:.4f} ({reference['max_twist']:.4f}) |"
-        )
-    text += [
-        "",
-        f"True values: J {true['J']:.5f}, m g c {true['mgc']:.4f}, mu_r {true['mu_r']:.3f}, f_v "
-        f"{true['fv']:.2f}.",
-        "",
-        f"## Along {options.motions} motions",
-        "",
-        "The same harmonics with evenly spread phases, including zero phases. Bias over the "
-        "motions: median (smallest "
-        '... largest), and root mean square. "Spring": a joint with a spring. "Link": a rigid '
-        "joint whose link "
-        "bends, a beam of four segments. Its E I gives it the same first natural frequency behind "
-        "the locked drive as "
-        "the spring.",
-        "",
-        "| locked Hz | spring: mu_r | rms | f_v | E I N·m² | link: mu_r | rms | f_v | tip bends "
-        "by at most mm |",
-        "|---" * 9 + "|",
-    ]
-    bias = {
-        (what, key): np.array([[entry[key] / true[key] - 1.0 for entry in row] for row in rows])
-        for what, rows in found.items()
-        for key in ("mu_r", "fv")
-    }
-    for k, (hertz, knobs) in enumerate(zip(locked, soft["link"], strict=True)):
-        EI = knobs["flexible_link"]["bending_stiffness"] if knobs else np.inf
-        bends = 1e3 * max(entry["max_bending"] for entry in found["link"][k])
-        spreads = {
-            what: f"{_spread(bias[what, 'mu_r'][k])} | {100.0 * _rms(bias[what, 'mu_r'])[k]:.1f} "
-            "% | "
-            f"{_spread(bias[what, 'fv'][k])}"
-            for what in soft
-        }
-        text.append(
-            f"| {hertz:.1f} | {spreads['joint']} | {EI:.4g} | {spreads['link']} | {bends:.1f} |"
-        )
-    text += [
-        "",
-        "Growth of the Coulomb bias with falling stiffness:",
-        "",
-        *(
-            f"- {name}: {_holds(bias[what, 'mu_r'], locked)}"
-            for what, name in (("joint", "spring"), ("link", "link"))
-        ),
-    ]
     return {
         "truth": true,
+        "reference": references,
         "stiffness": stiffnesses,
+        "locked_hz": locked,
+        "bending_stiffness": [
+            knobs["flexible_link"]["bending_stiffness"] if knobs else None for knobs in soft["link"]
+        ],
         "phases": phases(options.motions),
         "found": found,
-    }, "\n".join(text)
+    }
 
 
-def _percent(value: float) -> str:
-    return f"{100.0 * value:+.1f} %"
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each stiffness, for a spring in the joint and for a link that bends."""
+    true, rows = figures["truth"], []
+    for k, stiffness in enumerate(figures["stiffness"]):
+        cells = []
+        for motions in (figures["found"]["joint"][k], figures["found"]["link"][k]):
+            coulomb, viscous = (
+                np.array([motion[key] / true[key] - 1.0 for motion in motions])
+                for key in ("mu_r", "fv")
+            )
+            rms = 100.0 * float(np.sqrt(np.mean(coulomb**2)))
+            cells += [_spread(coulomb), f"{rms:.1f}", f"{100.0 * np.median(viscous):+.1f}"]
+        spring_of_row = "rigid" if stiffness is None else f"{stiffness:g}"
+        hertz = "-" if stiffness is None else f"{figures['locked_hz'][k]:.1f}"
+        rows.append([spring_of_row, hertz, *cells])
+    return Table(
+        f"Bias in per cent over {len(figures['phases'])} motions, median (smallest ... largest). "
+        "Link: a rigid joint whose link bends, with the same first natural frequency behind the "
+        "locked drive.",
+        [
+            "spring N·m/rad",
+            "locked Hz",
+            "spring: Coulomb",
+            "rms",
+            "viscous",
+            "link: Coulomb",
+            "rms",
+            "viscous",
+        ],
+        rows,
+    )
 
 
 def _spread(biases: Array) -> str:
     return (
-        f"{_percent(float(np.median(biases)))} ({100.0 * biases.min():+.1f} ... "
+        f"{100.0 * np.median(biases):+.1f} ({100.0 * biases.min():+.1f} ... "
         f"{100.0 * biases.max():+.1f})"
-    )
-
-
-def _rms(bias: Array) -> Array:
-    """Root mean square over the motions, shape (K,)."""
-    return np.asarray(np.sqrt(np.mean(bias**2, axis=1)))
-
-
-def _holds(bias: Array, locked: Sequence[float]) -> str:
-    """Describe the trend of the bias of each stiffness and motion, shape (K,
-    motions), from rigid to soft.
-    """
-    motions, falls = bias.shape[1], np.diff(bias, axis=0) < 0.0
-    median = np.diff(np.median(bias, axis=1)) < 0.0
-    since = next(k for k in range(len(locked)) if median[k:].all())
-    always = ", ".join(
-        f"{hertz:.1f}" for hertz, row in zip(locked[1:], bias[1:], strict=True) if (row < 0.0).all()
-    )
-    return (
-        "the root mean square over the motions "
-        f"{'grows' if (np.diff(_rms(bias)) > 0.0).all() else 'does not grow'} at "
-        f"every step. The median falls at every step from {locked[since]:.1f} Hz on. The bias "
-        "itself falls at every step "
-        f"from there along {int(falls[since:].all(axis=0).sum())} of {motions} motions, and from "
-        "the rigid arm on along "
-        f"{int(falls.all(axis=0).sum())}. Coulomb friction is too small along all motions at "
-        f"{always or 'no'} Hz, and at "
-        f"{locked[-1]:.1f} Hz along {int((bias[-1] < 0.0).sum())} of {motions}."
     )
 
 

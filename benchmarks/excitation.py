@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import figaroh_trajectory
-from benchmarks.excited_machines import excited, machine_table
+from benchmarks.excited_machines import excited
 from benchmarks.inertia import covers, off
 from benchmarks.inertia_logs import PUBLIC, RATE, WrongModel
 from benchmarks.machines import MACHINES
+from benchmarks.page import Table
 from stribeck.experiments.arm_files.assumed_arm import assumed_arm
 from stribeck.experiments.excitation.allowance import Allowance
 from stribeck.experiments.excitation.expected import guesses, told
@@ -34,15 +35,6 @@ from stribeck.ident.model.regressor import inertial_parameters
 ARMS = ("lab6", "ur5")
 _NORMAL = 1.96
 _PART = 0.3  # largest relative error of the models of parallel machines
-FLOBAROID = (
-    "FloBaRoID (Bethge, Malzahn, Tsagarakis and Caldwell, RAAD 2017; github.com/kjyv/FloBaRoID) "
-    "minimises the "
-    "condition number of the regressor over Fourier series by particle swarms. Its tutorial "
-    "states torque errors on "
-    "a Kuka LWR 4+ (NRMS 0.19 % fitted, 0.23 % on another log). Its documentation states no "
-    "condition number or "
-    "interval of an optimised trajectory that could be compared with these results."
-)
 # time, positions, velocities, accelerations
 Motion = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -84,7 +76,7 @@ class Moved(WrongModel):
         return super().motion(seed, seconds) if self.along is None else self.along
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Design, move, fit and judge."""
     rows, found = [], []
     for name in options.arms:
@@ -122,8 +114,52 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         for name in options.machines
     ]
     fitted = summary(pd.DataFrame(found)) if found else []
-    return {"motions": rows, "rows": fitted, "machines": machines}, "\n".join(
-        [*table(rows, fitted), *of_machines(machines), "", FLOBAROID]
+    return {"motions": rows, "rows": fitted, "machines": machines}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each arm or machine and motion."""
+    rows = [
+        [
+            f"{expected['arm']}, {fitted['motion']}",
+            f"{expected['robot_s']:.0f}",
+            f"{expected['condition']:.1f}",
+            f"{fitted['error']:.2f} ({fitted['worst']:.2f})",
+            f"{fitted['friction_covered']:.0f}",
+            f"{fitted['base_covered']:.1f}",
+            f"{fitted['base_width']:.1f}",
+            f"{fitted['ratio']:.2f}",
+        ]
+        for expected, fitted in zip(figures["motions"], figures["rows"], strict=True)
+    ]
+    rows += [
+        [
+            f"{machine['machine']}, excitation",
+            f"{machine['seconds']:.0f}",
+            "-",
+            f"{machine['error']:.2f} ({machine['worst']:.2f})",
+            "-",
+            f"{machine['covered']:.0f} of {machine['entries']}",
+            "-",
+            "-",
+        ]
+        for machine in figures.get("machines", [])
+    ]
+    return Table(
+        "Models are up to 30 % wrong; `--motion model --inertia fit`. *Four sines* keeps a speed "
+        "only; *figaroh* minimises the condition number and exceeds accelerations. Width: half "
+        "widths of base parameters over those of the model alone. Goal: friction within 2 %.",
+        [
+            "arm, motion",
+            "robot time s",
+            "condition number",
+            "friction error %, median (worst)",
+            "friction covered %",
+            "base parameters covered %",
+            "width %",
+            "reached over expected half widths",
+        ],
+        rows,
     )
 
 
@@ -281,98 +317,3 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def of_machines(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the table of parallel machines with an explanation of its columns."""
-    return (
-        []
-        if not rows
-        else [
-            "",
-            "Parallel machines are moved by MuJoCo, with the friction and noise of their arm "
-            "files; there is one log for "
-            "each machine. The masses, centres of mass and inertias of the model are wrong by up "
-            f"to {100.0 * _PART:.0f} %. "
-            "Margin: reciprocal condition number relative to home, every 0.02 s of the motion, "
-            "from MuJoCo's equality "
-            "constraints. Friction: rms error over speeds and loads, for all drives.",
-            "",
-            *machine_table(rows),
-        ]
-    )
-
-
-def table(rows: list[dict[str, Any]], fitted: list[dict[str, Any]]) -> list[str]:
-    """Return the tables of motions and of the fits to their logs."""
-    text = [
-        "Every arm keeps the limits of its file. If the URDF of a public arm states no limits, "
-        "limits are assumed. lab6 "
-        "also keeps its workspace box. *Excitation* is `stribeck run ARM --experiment "
-        "excitation`. *Four sines* is the "
-        "random motion of the benchmark `inertia`; its only limit is a speed of 1.3 rad/s. "
-        "*figaroh* is the optimal "
-        "trajectory of figaroh: IPOPT minimises the condition number of figaroh's base regressor. "
-        "Its splines from rest to "
-        "rest are joined until they take the same time. They keep the limits of plans for "
-        "position, velocity and torque, "
-        "but no limit of acceleration and no box. The condition number is that of the base "
-        "regressor with rows divided by "
-        "the noise and columns of unit length, computed by the same code for all motions. The "
-        "last but one column shows "
-        "which fraction of each limit a motion uses; a plan with a fraction above 1 would be "
-        "refused.",
-        "",
-        "| arm | motion | robot time s | condition number | gain nat | nat/s | used fraction of "
-        "position, velocity, "
-        "acceleration, torque limit | design s |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        shares = ", ".join(
-            f"{row['shares'][kind]:.2f}"
-            for kind in ("position", "velocity", "acceleration", "torque")
-        )
-        took = "-" if row["design_s"] is None else f"{row['design_s']:.0f}"
-        text.append(
-            f"| {row['arm']} | {row['motion']} | {row['robot_s']:.0f} | {row['condition']:.1f} | "
-            f"{row['gain']:.0f} "
-            f"| {row['gain_per_s']:.2f} | {shares} | {took} |"
-        )
-    if not any(row["motion"] == "figaroh" for row in rows):
-        text += ["", figaroh_trajectory.ABSENT]
-    text += [
-        "",
-        "Then arms that differ from the model drive every motion: masses, centres of mass and "
-        "inertias by up to 30 %. "
-        "Pinocchio computes the torques; friction and noise are as in the benchmark `inertia`. "
-        "The logs are fitted with "
-        "`--motion model --inertia fit`. *Width of base parameters* is the geometric mean of the "
-        "half widths after the "
-        "fit, divided by the half widths of the model alone. *Width times root of s* compares "
-        "motions of different length,"
-        " because averaging reduces widths with the square root of time. *Reached / expected* "
-        "divides the half widths of "
-        "determined base parameters by those that a design expects which knows noise and "
-        "friction: the median, and the "
-        "range of 80 % of the parameters. Goals: friction within 2 %, base parameters covered.",
-        "",
-        "| arm | motion | friction error %, median (worst) | Coulomb, viscous half width % | "
-        "friction covered % | base "
-        "parameters covered % | base parameters determined | width of base parameters % | width "
-        "times root of s | "
-        "reached / expected |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in fitted:
-        low, high = row["ratio_80"]
-        text.append(
-            f"| {row['arm']} | {row['motion']} | {row['error']:.2f} ({row['worst']:.2f}) | "
-            f"{row['coulomb']:.2f}, "
-            f"{row['viscous']:.2f} | {row['friction_covered']:.0f} | {row['base_covered']:.1f} of "
-            f"{row['base']} "
-            f"| {row['told']:.0f} | {row['base_width']:.1f} | "
-            f"{row['base_width'] * np.sqrt(row['seconds']):.0f} "
-            f"| {row['ratio']:.2f} ({low:.2f} ... {high:.2f}) |"
-        )
-    return text

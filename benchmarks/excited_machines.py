@@ -100,22 +100,3 @@ def off_by(arm: ArmFile, part: float, seed: int, folder: Path) -> ArmFile:
     path = folder / f"{arm.name}-{seed}.mechanism.toml"
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return replace(arm, model=path)
-
-
-def machine_table(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows as text."""
-    return [
-        "| machine | robot time s | design, CPU s | required margin | smallest margin, by the "
-        "judge | by the plan | gain "
-        "nat | friction error %, median (worst) | base parameters covered % | determined "
-        "(expected) |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-        *(
-            f"| {one['machine']} | {one['seconds']:.0f} | {one['design_s']:.0f} | "
-            f"{one['asked']:g} | {one['margin']:.3f} "
-            f"| {one['stated']:.3f} | {one['gain']:.0f} | {one['error']:.2f} ({one['worst']:.2f}) "
-            f"| {one['covered']:.0f} of {one['entries']} | {one['told']:.0f} ({one['foretold']}) "
-            f"of {one['base']} |"
-            for one in rows
-        ),
-    ]

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d
 
 from benchmarks.external_pushes import LEVELS, Motion, drawn_pushes, pushed
+from benchmarks.page import Table
 from stribeck import Calibration, fit, load_run
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.external.external_torque import GAIN
@@ -63,8 +64,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pushed", type=int, default=6, help="runs with pushes")
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Calibrate, record, push, tabulate."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Calibrate, record, push."""
     arm = load_arm(options.arm)
     with tempfile.TemporaryDirectory() as folder:
         campaign = Path(folder) / "campaign"
@@ -96,7 +97,47 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             for name, calibration in calibrations.items()
         }
     friction = np.median([motion.friction for motion in motions], axis=0)
-    return _table(found, dict(zip(free[0].names, friction.tolist(), strict=True)))
+    return _figures(found, dict(zip(free[0].names, friction.tolist(), strict=True)))
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each joint."""
+    rows = []
+    for name, joint in figures["joints"].items():
+        ours, simple = joint[OURS], joint[SIMPLE]
+        rows.append(
+            [
+                name,
+                f"{joint['friction']:.2f}",
+                f"{ours['alarms']} and {simple['alarms']}",
+                f"{ours['equal']:.3f}",
+                f"{simple['equal']:.3f}",
+                f"{joint['ratio']:.2f}",
+                f"{joint['constant_ratio']:.2f}",
+                f"{ours['resting']:.2f}",
+            ]
+        )
+    pushes = "; ".join(
+        f"{push.removesuffix(' moving')}: {100.0 * seen[OURS]['detected']:.0f} and {100.0 * seen[SIMPLE]['detected']:.0f} %"
+        for push, seen in figures["pushes"].items()
+        if "moving" in push
+    )
+    return Table(
+        f"{figures['hours']:.2f} h without contact: thresholds that show no alarm, with stribeck's "
+        "law and with Coulomb-viscous friction. Goal: half. Pushes of moving joints, in per cent "
+        f"of friction, that are detected with each: {pushes}.",
+        [
+            "joint",
+            "friction N·m",
+            "alarms as calibrated",
+            "threshold N·m",
+            "Coulomb-viscous",
+            "ratio",
+            "ratio of constant thresholds",
+            "threshold at rest",
+        ],
+        rows,
+    )
 
 
 def _command(*words: str) -> None:
@@ -196,104 +237,47 @@ def _seen(joint: JointExternal, push: Push, level: float) -> Seen:
     )
 
 
-def _table(found: dict[str, Judged], friction: dict[str, float]) -> tuple[dict[str, Any], str]:
-    ours, simple = found[OURS], found[SIMPLE]
-    rows = [
-        f"Thresholds while sliding, median over {ours.hours:.2f} h without contact for each "
-        "joint. *As calibrated*: for 0.1 "
-        "false alarms per hour. *At equal false alarms*: each threshold times the factor at which "
-        "this motion just shows no "
-        "alarm. *Constant*: the least constant threshold without an alarm, of joints that have "
-        "been sliding for 0.2 s.",
-        "",
-        "| joint | friction N·m | as calibrated: stribeck | Coulomb-viscous | false alarms | at "
-        "equal false alarms: "
-        "stribeck | Coulomb-viscous | ratio | constant: stribeck | Coulomb-viscous | ratio | at "
-        "rest: stribeck |",
-        "|---" * 12 + "|",
-    ]
-    figures: dict[str, Any] = {"hours": ours.hours, "joints": {}, "pushes": {}}
-    for name, rubs in friction.items():
-        equal = [one.threshold[name] * one.ratio[name] for one in (ours, simple)]
-        fixed = [one.constant[name] for one in (ours, simple)]
-        both = {
-            key: {
-                "threshold": one.threshold[name],
-                "resting": one.resting[name],
-                "alarms": one.alarms[name],
-                "equal": one.threshold[name] * one.ratio[name],
-                "constant": one.constant[name],
+def _figures(found: dict[str, Judged], friction: dict[str, float]) -> dict[str, Any]:
+    """Thresholds of each joint, and pushes that are detected with each law."""
+    figures: dict[str, Any] = {"hours": found[OURS].hours, "joints": {}, "pushes": {}}
+    for name, torque in friction.items():
+        by_law = {
+            law: {
+                "threshold": judged.threshold[name],
+                "resting": judged.resting[name],
+                "alarms": judged.alarms[name],
+                "equal": judged.threshold[name] * judged.ratio[name],
+                "constant": judged.constant[name],
             }
-            for key, one in found.items()
+            for law, judged in found.items()
         }
         figures["joints"][name] = {
-            "friction": rubs,
-            **both,
-            "ratio": equal[0] / equal[1],
-            "constant_ratio": fixed[0] / fixed[1],
+            "friction": torque,
+            **by_law,
+            "ratio": by_law[OURS]["equal"] / by_law[SIMPLE]["equal"],
+            "constant_ratio": by_law[OURS]["constant"] / by_law[SIMPLE]["constant"],
         }
-        rows.append(
-            f"| {name} | {rubs:.2f} | {ours.threshold[name]:.3f} | {simple.threshold[name]:.3f} | "
-            f"{ours.alarms[name]} and {simple.alarms[name]} | {equal[0]:.3f} | {equal[1]:.3f} | "
-            f"{equal[0] / equal[1]:.2f} | {fixed[0]:.3f} | {fixed[1]:.3f} | "
-            f"{fixed[0] / fixed[1]:.2f} | "
-            f"{ours.resting[name]:.2f} |"
-        )
-    half = [name for name, one in figures["joints"].items() if one["ratio"] <= 0.5]
-    other = [
-        f"{name} ({one['ratio']:.2f})"
-        for name, one in figures["joints"].items()
-        if one["ratio"] > 0.5
-    ]
-    rows += [
-        "",
-        "The goal is a threshold of at most half at equal false alarms. It is reached by "
-        f"{', '.join(half) or 'none'}"
-        f"{'; not by ' + ', '.join(other) if other else ''}. A joint whose true friction is "
-        "constant and viscous has the "
-        "same calibration twice.",
-        "",
-        "Pushes of 0.3 s: share that is detected, median and 90 % quantile of the delay. "
-        "Thresholds of moving joints are "
-        "those at equal false alarms, of resting joints as calibrated.",
-        "",
-        "| push over friction torque | joint | pushes | stribeck: detected | delay ms | "
-        "Coulomb-viscous: detected | "
-        "delay ms |",
-        "|---" * 7 + "|",
-    ]
     for resting in (False, True):
         for level in LEVELS:
-            where = "at rest" if resting else "moving"
-            cells: list[tuple[str, str, str]] = []
-            told: dict[str, Any] = {}
-            for key, one in found.items():
-                own = [
-                    push for push in one.pushes if push.level == level and push.resting == resting
-                ]
-                if not own:
-                    continue
-                delays = [
-                    delay
-                    for push in own
-                    if (delay := push.delay(1.0 if resting else one.ratio[push.joint])) is not None
-                ]
-                median, late = (
-                    1e3 * float(np.quantile(delays, share)) if delays else np.nan
-                    for share in (0.5, 0.9)
-                )
-                told[key] = {
-                    "pushes": len(own),
-                    "detected": len(delays) / len(own),
-                    "median_ms": median,
-                    "p90_ms": late,
-                }
-                share = f"{100.0 * len(delays) / len(own):.0f} %"
-                cells.append((str(len(own)), share, f"{median:.0f}, {late:.0f}" if delays else "-"))
-            if len(cells) < len(found):
-                continue
-            figures["pushes"][f"{100.0 * level:.0f} % {where}"] = told
-            rows.append(
-                f"| {100.0 * level:.0f} % | {where} | {' | '.join((*cells[0], *cells[1][1:]))} |"
-            )
-    return figures, "\n".join(rows)
+            seen = {law: _seen_pushes(judged, level, resting) for law, judged in found.items()}
+            if all(seen.values()):
+                where = "at rest" if resting else "moving"
+                figures["pushes"][f"{100.0 * level:.0f} % {where}"] = seen
+    return figures
+
+
+def _seen_pushes(judged: Judged, level: float, resting: bool) -> dict[str, Any]:
+    """Share of pushes of a level that are detected, and their delays; empty without pushes."""
+    pushes = [push for push in judged.pushes if push.level == level and push.resting == resting]
+    if not pushes:
+        return {}
+    # thresholds of moving joints are those at equal false alarms
+    scales = [1.0 if resting else judged.ratio[push.joint] for push in pushes]
+    delays = [push.delay(scale) for push, scale in zip(pushes, scales, strict=True)]
+    seen = [1e3 * delay for delay in delays if delay is not None]
+    return {
+        "pushes": len(pushes),
+        "detected": len(seen) / len(pushes),
+        "median_ms": float(np.median(seen)) if seen else None,
+        "p90_ms": float(np.quantile(seen, 0.9)) if seen else None,
+    }

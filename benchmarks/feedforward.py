@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.page import Table
 from stribeck import Calibration, Feedforward
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.calibration.calibration_content import Model
@@ -37,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the time of every call, at random states."""
     calibration = every_load("lab6")
     feedforward = Feedforward(calibration.mechanism, calibration)
@@ -53,10 +54,6 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         ),
     }
     figures: dict[str, Any] = {"error": error}
-    rows = [
-        "| one sample of lab6 | µs, median | 99th percentile | worst | calls |",
-        "|---|---|---|---|---|",
-    ]
     for name, (function, samples) in cases.items():
         took = _seconds(function, samples) * 1e6
         figures[name] = {
@@ -65,12 +62,26 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             "worst_us": took.max(),
             "calls": len(took),
         }
-        rows.append(
-            f"| {name} | {np.median(took):.1f} | {np.percentile(took, 99):.1f} | {took.max():.0f} "
-            f"| {len(took):,} |"
-        )
-    rows.append(f"\nLargest difference from the batch code: {error:.1e} N·m.")
-    return figures, "\n".join(rows)
+    return figures
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each function."""
+    return Table(
+        f"Largest difference from the batch code: {figures['error']:.1e} N·m.",
+        ["one sample of lab6", "µs, median", "99th percentile", "worst", "calls"],
+        [
+            [
+                name,
+                f"{took['median_us']:.1f}",
+                f"{took['p99_us']:.1f}",
+                f"{took['worst_us']:.0f}",
+                took["calls"],
+            ]
+            for name, took in figures.items()
+            if name != "error"
+        ],
+    )
 
 
 def every_load(arm: str) -> Calibration:

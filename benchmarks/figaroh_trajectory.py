@@ -14,11 +14,6 @@ import numpy as np
 from stribeck.experiments.excitation.allowance import Allowance
 from tests.judges import Pinocchio
 
-ABSENT = (
-    "figaroh is not installed, so its trajectories are missing: `pip install --no-deps --target "
-    "FOLDER figaroh "
-    "ndcurves cyipopt numdifftools meshcat`, and their dependencies, with FOLDER on PYTHONPATH."
-)
 # defaults of figaroh: waypoints of a segment, and seconds between two waypoints
 _WAYPOINTS, _SECONDS = 5, 2.0
 _ATTEMPTS = 3  # attempts for a segment whose optimisation fails

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.page import Table
 from stribeck.drivers.arm import JointSample
 from stribeck.drivers.replay import ALL_SIGNALS
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
@@ -65,38 +66,42 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=3)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Make runs with the given numbers of rows and fit each several times."""
-    cases = [_measured(rows, options.runs) for rows in options.rows]
-    lines = [
-        "| rows | file MB | run folder to calibration s, median (largest) | s per million rows | "
-        "peak memory MB | `stribeck "
-        "fit` with imports, exports and report s, median | its peak memory MB |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for case in cases:
-        inner = case["inner"]
-        seconds, peak = (
-            float(np.median([one["s"] for one in inner])),
-            max(one["peak_mb"] for one in inner),
+    return {"cases": [_measured(rows, options.runs) for rows in options.rows]}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each length of a run."""
+    rows, peaks = [], []
+    for case in figures["cases"]:
+        seconds = [fit["s"] for fit in case["inner"]]
+        peaks.append(max(fit["peak_mb"] for fit in case["inner"]))
+        rows.append(
+            [
+                f"{case['rows']:,}",
+                f"{case['file_mb']:.0f}",
+                f"{np.median(seconds):.2f} ({max(seconds):.2f})",
+                f"{1e6 * np.median(seconds) / case['rows']:.1f}",
+                f"{peaks[-1]:.0f}",
+                f"{np.median([command['s'] for command in case['whole']]):.1f}",
+                f"{max(command['peak_mb'] for command in case['whole']):.0f}",
+            ]
         )
-        lines.append(
-            f"| {case['rows']:,} | {case['file_mb']:.0f} | {seconds:.2f} "
-            f"({max(one['s'] for one in inner):.2f}) | "
-            f"{1e6 * seconds / case['rows']:.1f} | {peak:.0f} | "
-            f"{np.median([one['s'] for one in case['whole']]):.1f} | "
-            f"{max(one['peak_mb'] for one in case['whole']):.0f} |"
-        )
-    least, most = (max(one["peak_mb"] for one in cases[k]["inner"]) for k in (0, -1))
-    return {"cases": cases}, "\n".join(
+    return Table(
+        f"Peak memory grows by {100.0 * (peaks[-1] / peaks[0] - 1.0):.0f} % (goal: at most "
+        f"{100.0 * GROWTH:.0f} %); {figures['cases'][0]['inner'][0]['base_mb']:.0f} MB are the "
+        "imported libraries.",
         [
-            *lines,
-            "",
-            f"Peak memory grows by {100.0 * (most / least - 1.0):.0f} % from "
-            f"{options.rows[0]:,} to {options.rows[-1]:,} rows (goal: at most {100 * GROWTH:.0f} "
-            "%); "
-            f"{cases[0]['inner'][0]['base_mb']:.0f} MB are the imported libraries.",
-        ]
+            "rows",
+            "file MB",
+            "run folder to calibration s, median (largest)",
+            "s per million rows",
+            "peak memory MB",
+            "`stribeck fit` with exports and report s",
+            "its peak memory MB",
+        ],
+        rows,
     )
 
 

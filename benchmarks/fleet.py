@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.fleet_truth import Truth, scatter, simulated
+from benchmarks.page import Table
 from stribeck import Fleet
 
 HISTORY, ALONE = Truth(changed=0.03, size=0.15), Truth(days=1, changed=0.03, size=0.3)
@@ -52,8 +53,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel processes")
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Judge all fleets and return figures and table."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Judge all fleets."""
     cases = [
         (name, seed)
         for name, truth in FLEETS.items()
@@ -62,7 +63,29 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     with ProcessPoolExecutor(options.jobs) as pool:
         rows = pd.DataFrame(list(pool.map(judged, *zip(*cases, strict=True))))
     figures = {name: summary(rows[rows["fleet"] == name]) for name in FLEETS}
-    return {"fleets": figures}, _table(figures)
+    return {"fleets": figures}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each kind of fleet."""
+    shares = ("found", "false_discovery_rate", "arms_covered", "new_covered")
+    return Table(
+        "Six joints, 200 arms, five days, 5 % between arms, 1.5 % between days, 2 % noise, 3 % of "
+        "the joints changed, unless a row says otherwise. Goals: "
+        f"{100.0 * GOALS['found']:g} % found in both first rows, at most "
+        f"{100.0 * GOALS['false']:g} % false discoveries.",
+        [
+            "fleet",
+            "found %",
+            "false discovery rate %",
+            "between arms covered %",
+            "new arms covered %",
+        ],
+        [
+            [name, *(_percent(fleet[key]) for key in shares)]
+            for name, fleet in figures["fleets"].items()
+        ],
+    )
 
 
 def judged(name: str, seed: int) -> dict[str, Any]:
@@ -121,41 +144,5 @@ def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole else float("nan")
 
 
-def _table(figures: dict[str, dict[str, float]]) -> str:
-    lines = [
-        "Six joints, 200 arms, five days a month apart, 5 % between arms, 1.5 % between days, "
-        "points with 2 % noise, 3 % of "
-        "the joints changed on the newest day, where a row does not say otherwise. A changed "
-        "joint is found if one of its "
-        "tests is a finding. The false discovery rate is the mean over fleets of the share of "
-        "unchanged joints among those "
-        "that are found; in unchanged fleets that is the share of fleets with a finding. Coverage "
-        "is that of the 95 % "
-        "intervals of the standard deviations between arms and between days, and of the "
-        "prediction interval, by the true "
-        f"friction of {_NEW} new arms. Goals: {100.0 * GOALS['found']:g} % found in both first "
-        "rows, false discovery rate "
-        f"at most {100.0 * GOALS['false']:g} %.",
-        "",
-        "| fleet | fleets | changed joints | of these found | false discovery rate | between arms "
-        "covered | between days "
-        "covered | new arms covered |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name, one in figures.items():
-        shares = [
-            _percent(one[key])
-            for key in (
-                "found",
-                "false_discovery_rate",
-                "arms_covered",
-                "days_covered",
-                "new_covered",
-            )
-        ]
-        lines.append(f"| {name} | {one['fleets']} | {one['changed']} | {' | '.join(shares)} |")
-    return "\n".join(lines)
-
-
-def _percent(share: float) -> str:
-    return "–" if np.isnan(share) else f"{100.0 * share:.1f} %"
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100.0 * share:.1f}"

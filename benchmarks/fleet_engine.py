@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.fit import long_run
-from stribeck.experiments.fleet.dask_workers import KILLS, local_workers
+from benchmarks.page import Table
+from stribeck.experiments.fleet.dask_workers import local_workers
 from stribeck.experiments.fleet.find_recordings import find_recordings
 from stribeck.experiments.fleet.fit_recording import FitOrder
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
@@ -110,7 +111,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Make the runs, fit some in one process, all with two workers, and some
     again while things go wrong.
     """
@@ -124,6 +125,8 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         )
         before = one_process(arms, folder / "before", options.alone)
         figures = {
+            "folders": options.runs,
+            "rows": options.rows,
             "size_mb": size / 1e6,
             **clean(arms, folder / "fits", options.minutes),
             **faulty(arms, folder),
@@ -137,7 +140,43 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     figures["cpu_efficiency"] = alone["cpu_s"] / alone["runs"] / figures["cpu_s_a_run"]
     figures["load"] = os.getloadavg()[2]
     figures["estimate"] = estimate(figures)
-    return figures, _table(figures, options)
+    return figures
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each figure."""
+    alone, guess = figures["alone"], figures["estimate"]
+    alone_cpu = alone["cpu_s"] / alone["runs"]
+    rows = [
+        ("runs a minute: one process", f"{60.0 * alone['runs'] / alone['s']:.1f}"),
+        ("runs a minute: two workers", f"{60.0 * figures['fitted'] / figures['s']:.1f}"),
+        ("efficiency by wall time", f"{figures['efficiency']:.2f}"),
+        ("efficiency by computing time, with start", f"{figures['cpu_efficiency']:.2f}"),
+        ("efficiency by computing time, tasks alone", f"{alone_cpu / figures['task_cpu_s']:.2f}"),
+        ("computing time of a run in one process s", f"{alone_cpu:.2f}"),
+        ("computing time of a run with two workers s", f"{figures['cpu_s_a_run']:.2f}"),
+        ("scheduler's time for a task ms", f"{1e3 * figures['task_s_scheduler']:.1f}"),
+        ("peak memory of a worker MB", f"{figures['memory_mb']:.0f}"),
+        ("runs that a second call fits again", figures["to_do_again"]),
+        ("time to know it s", f"{figures['listing_s']:.2f}"),
+        (
+            f"runs fitted while {figures['killed']} workers are killed",
+            f"{figures['good_fitted']} of {figures['good']}",
+        ),
+        ("corrupt and crashing runs that are named", f"{figures['named']} of {figures['bad']}"),
+        (
+            f"estimate for {_CLUSTER} workers: runs a minute",
+            f"{guess['a_minute']:,.0f} ({guess['network']:.0f} MB/s)",
+        ),
+    ]
+    return Table(
+        f"{figures['fitted']} of {figures['folders']} run folders of {figures['rows']:,} rows and "
+        f"six joints in {figures['s'] / 60.0:.0f} minutes, {WORKERS} workers with {MEMORY} each. "
+        f"Goals: efficiency {GOALS['efficiency']:g}, {GOALS['memory']:g} MB. The estimate assumes "
+        f"cores like this one and {_FETCH / 1e6:g} MB/s of storage for each worker.",
+        ["figure", "value"],
+        rows,
+    )
 
 
 def one_process(arms: Path, out: Path, runs: int) -> dict[str, Any]:
@@ -346,85 +385,3 @@ def estimate(figures: dict[str, Any]) -> dict[str, float]:
         "a_minute": min(by_workers, by_scheduler),
         "network": figures["size_mb"] * min(by_workers, by_scheduler) / 60.0,
     }
-
-
-def _table(figures: dict[str, Any], options: argparse.Namespace) -> str:
-    alone, guess = figures["alone"], figures["estimate"]
-    rows = [
-        (
-            "one process: runs a minute",
-            f"{60.0 * alone['runs'] / alone['s']:.1f} ({alone['runs']} runs)",
-        ),
-        (
-            "two workers: runs a minute",
-            f"{60.0 * figures['fitted'] / figures['s']:.1f} ({figures['fitted']} runs)",
-        ),
-        ("efficiency by wall time, of two", f"{figures['efficiency']:.2f}"),
-        (
-            "efficiency by computing time; of the tasks, without the start that a long job has "
-            "once, too",
-            f"{figures['cpu_efficiency']:.2f}; "
-            f"{alone['cpu_s'] / alone['runs'] / figures['task_cpu_s']:.2f}",
-        ),
-        (
-            "computing time of a run: one process; a task of two workers; with all overhead",
-            f"{alone['cpu_s'] / alone['runs']:.2f} s; {figures['task_cpu_s']:.2f} s; "
-            f"{figures['cpu_s_a_run']:.2f} s",
-        ),
-        (
-            "computing time of command and scheduler for a task without work",
-            f"{1e3 * figures['task_s_scheduler']:.1f} ms",
-        ),
-        ("peak memory of a worker", f"{figures['memory_mb']:.0f} MB"),
-        (
-            "runs that a second call fits again; time to know it",
-            f"{figures['to_do_again']}; {figures['listing_s']:.2f} s",
-        ),
-        (
-            "with faults: runs; of these fitted; workers killed from outside",
-            f"{figures['good']}; {figures['good_fitted']}; {figures['killed']}",
-        ),
-        (
-            "with faults: corrupt and crashing runs beside them; of these named",
-            f"{figures['bad']}; {figures['named']}",
-        ),
-    ]
-    stopped = (
-        ""
-        if figures["fitted"] == options.runs
-        else f", stopped after {figures['s'] / 60.0:.0f} minutes; a second call would go on with "
-        "the runs that are left"
-    )
-    return "\n".join(
-        [
-            f"{options.runs} run folders of {options.rows:,} rows and six joints "
-            f"({figures['size_mb']:.1f} MB), hard-linked to "
-            f"{options.distinct} distinct ones; two worker processes with {MEMORY} each{stopped}. "
-            "The efficiency by wall time is "
-            "the time of a run in one process, the shorter one of before and after, over twice "
-            "the time of a run with two workers. "
-            "It suffers from other programs on the computer, which here had a load of "
-            f"{figures['load']:.1f} on {os.cpu_count()} "
-            "cores after the run; that by computing time does so "
-            "less. It compares one process's computing time for a run with that of two workers, "
-            "with all overhead: start, imports, "
-            f"scheduler and nannies. Then {figures['good']} runs are fitted while workers are "
-            "killed from outside, beside four "
-            f"corrupt runs and one that ends every worker that takes it: {KILLS} among the "
-            f"others, and {KILLS} alone. Goals: "
-            f"efficiency {GOALS['efficiency']:g}, {GOALS['memory']:g} MB.",
-            "",
-            "| figure | value |",
-            "|---|---|",
-            *(f"| {name} | {value} |" for name, value in rows),
-            "",
-            f"On paper, {_CLUSTER} workers do {guess['a_minute']:,.0f} runs a minute: each takes "
-            f"{guess['work_s']:.2f} s a run, its "
-            f"computing time above and {_FETCH / 1e6:g} MB/s from object storage, which together "
-            f"is {guess['network']:.0f} MB/s for "
-            "the storage. Command and scheduler share one core, which would allow "
-            f"{guess['by_scheduler']:,.0f} runs a minute. "
-            "Assumed are cores as fast as this one, storage and network that keep up, and no "
-            "waiting for workers.",
-        ]
-    )

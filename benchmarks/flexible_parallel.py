@@ -11,6 +11,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from benchmarks.mujoco_chains import against_mujoco
+from benchmarks.page import Table
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.closed_chain import ClosedMotion, close_loops, closed_loads
 from stribeck.ident.model.chains.loop_geometry import gap
@@ -53,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--processes", type=int, default=2)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Sweep, compare."""
     m = load_mechanism(NAME)
     with ProcessPoolExecutor(options.processes) as pool:
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         found = [[cases[K, speed].result() for speed in SPEEDS] for K in STIFFNESS]
         curves = [{key: one.pop(key) for key in ("phase", "away")} for row in found for one in row]
         judged = judge.result() if judge else []
-    figures = {
+    return {
         "stiffness": STIFFNESS,
         "speeds": SPEEDS,
         "printed": {str(key): value for key, value in PRINTED.items()},
@@ -76,56 +77,27 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         "drawn": DRAWN,
         "curves": curves[STIFFNESS.index(DRAWN) * len(SPEEDS) :][: len(SPEEDS)],
     }
-    return figures, _page(figures)
 
 
-def _page(figures: dict[str, Any]) -> str:
-    speeds = " | ".join(f"{speed:g} rad/s" for speed in figures["speeds"])
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each stiffness."""
+    energy = max(motion["energy"] for row in figures["elastic"] for motion in row)
     rows = [
-        f"| {K:g} | {' | '.join(map(told, row))} |"
-        for K, row in zip(figures["stiffness"], figures["elastic"], strict=True)
+        [f"{stiffness:g}", *map(told, row)]
+        for stiffness, row in zip(figures["stiffness"], figures["elastic"], strict=True)
     ]
-    energy = max(one["energy"] for row in figures["elastic"] for one in row)
-    open_by = max(one["gap"] for row in figures["elastic"] for one in row)
-    lines = [
-        "The mechanism `flexible-parallel` follows P3's circle of 0.1 m. Its drives move like the "
-        "drives of the rigid "
-        "robot. Rows: stiffness of the springs behind the drives and of the flexible joints, "
-        "N·m/rad. Cells: greatest "
-        "driving torque, N·m; greatest deviation of the platform from the circle, mm; greatest "
-        "deviation from its "
-        "equilibrium at each position, mm.",
-        "",
-        f"| stiffness | {speeds} |",
-        f"|---|{'---|' * len(figures['speeds'])}",
-        *rows,
-        "| rigid | " + " | ".join(f"{max(torque):.2f}, 0, 0" for torque in figures["rigid"]) + " |",
-        "",
-        f"Energy and work balance within {energy:.0e} of the largest energy or work (tolerance "
-        f"{_TOLERANCE:g}). The "
-        f"largest gap of the loops is {open_by:.0e} m or rad.",
-        "",
-        "Sag of the platform with drives at zero, by elastic part (600 N·m/rad; links of 207 "
-        "GPa), µm: "
-        + ", ".join(f"{name} {1e6 * value:.4g}" for name, value in figures["sag"].items())
-        + ".",
-        "",
-    ]
+    rows.append(["rigid", *(f"{max(torque):.2f}, 0, 0" for torque in figures["rigid"])])
+    against = ""
     if figures["mujoco"]:
-        lines += [
-            "MuJoCo with `connect` constraints, drives pulled out of equilibrium: greatest "
-            "difference of a joint's "
-            "position, rad or m, by time constant of the constraints and time step: "
-            + ", ".join(
-                f"{error:.1e} ({constant * 1e3:g} ms, {step * 1e3:g} ms)"
-                for (step, constant), error in zip(
-                    figures["softness"], figures["mujoco"], strict=True
-                )
-            )
-            + ".",
-            "",
-        ]
-    return "\n".join(lines).rstrip()
+        against = f" MuJoCo with stiff constraints differs by {min(figures['mujoco']):.1e} rad."
+    return Table(
+        "The mechanism `flexible-parallel` follows P3's circle of 0.1 m; stiffness of springs and "
+        "flexible joints, N·m/rad. Cells: greatest driving torque, N·m; greatest deviation from "
+        f"the circle, and from its equilibrium, mm. Energy is balanced within {energy:.0e}."
+        + against,
+        ["stiffness", *(f"{speed:g} rad/s" for speed in figures["speeds"])],
+        rows,
+    )
 
 
 def told(one: dict[str, Any]) -> str:

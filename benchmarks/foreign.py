@@ -18,8 +18,9 @@ import pandas as pd
 
 from benchmarks.foreign_cases import CASES, Case
 from benchmarks.foreign_judge import judge
-from benchmarks.foreign_physics import RATE, ForeignArm, Log, drive
+from benchmarks.foreign_physics import ForeignArm, Log, drive
 from benchmarks.main_job import Motions, motions_of_points
+from benchmarks.page import Table
 from stribeck.experiments.exporters.plan_export import plan_writer
 from stribeck.experiments.fit_runs import CALIBRATION, save_results
 from stribeck.experiments.importers.columns import parse_columns
@@ -54,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Drive, import, fit and judge every case."""
     cases = [
         case for case in CASES if not options.parts or case.name.startswith(tuple(options.parts))
@@ -62,7 +63,51 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     work = list(product(cases, range(1, options.seeds + 1)))
     with ProcessPoolExecutor(options.jobs) as pool:
         results = list(pool.map(run_case, *zip(*work, strict=True)))
-    return {"cases": results}, table(results)
+    return {"cases": results}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each case."""
+    campaigns: list[dict[str, Any]] = figures["cases"]
+    joints = [joint for campaign in campaigns for joint in campaign["joints"]]
+    wrong = [sum(len(joint[key]) for joint in joints) for key in ("false", "missed")]
+    identified = [sum(len(joint[key]) for joint in joints) for key in ("identified", "covered")]
+    lost = sum(len(campaign["not_calibrated"]) for campaign in campaigns)
+    rows = [
+        [name, *_cells([campaign for campaign in campaigns if campaign["case"] == name])]
+        for name in dict.fromkeys(campaign["case"] for campaign in campaigns)
+    ]
+    return Table(
+        f"{len(joints)} joints in {len(campaigns)} campaigns: {wrong[0]} false and {wrong[1]} "
+        f"missed effects, {lost} joints not calibrated, {sum(map(_silent, joints))} silent "
+        f"failures (band below {100.0 * BANDS:g} % without a reported misfit); {identified[1]} of "
+        f"{identified[0]} identified intervals cover. Error: rms of the worst joint, relative to "
+        "friction; in place: at each position and time, not their mean.",
+        [
+            "case",
+            "friction error %, median (largest)",
+            "in place %",
+            "states in the band %, least",
+            "misfit reported",
+        ],
+        rows,
+    )
+
+
+def _cells(campaigns: list[dict[str, Any]]) -> list[str]:
+    """Cells of a case after its name."""
+    fitted = [campaign for campaign in campaigns if campaign["joints"]]
+    joints = [joint for campaign in fitted for joint in campaign["joints"]]
+    if not joints:
+        return list("----")
+    held = [100.0 * joint["held"] for joint in joints]
+    reported = [joint["says_misfit"] for joint in joints if joint["says_misfit"] is not None]
+    return [
+        _of_worst(fitted, "error"),
+        _of_worst(fitted, "in_place_error"),
+        f"{min(held):.0f}",
+        f"{sum(reported)} of {len(joints)}" if reported else "-",
+    ]
 
 
 def run_case(case: Case, seed: int, plan: ConstantSpeed | None = None) -> dict[str, Any]:
@@ -142,82 +187,6 @@ def write_log(log: Log, path: Path, names: list[str]) -> None:
     )
 
 
-def table(results: list[dict[str, Any]]) -> str:
-    """Return the table with one row for each case."""
-    rows = [
-        "| case | friction error %, worst joint: median (largest) | of the mean of both "
-        "directions | in place | states "
-        "with the truth in the band, all joints: mean (least) | identified intervals that cover | "
-        "claims | false, missed "
-        f"| misfit reported | silent: band below {100 * BANDS:g} % and no misfit reported |",
-        "|" + "---|" * 10,
-    ]
-    for name in dict.fromkeys(result["case"] for result in results):
-        rows.append(_row(name, [result for result in results if result["case"] == name]))
-    joints = [joint for result in results for joint in result["joints"]]
-    silent = sum(map(_silent, joints))
-    slowest = max(result["seconds"] for result in results)
-    return "\n".join(
-        [
-            f"Physics and drive run at {RATE:g} Hz with Pinocchio's M(q) and bias forces. The arm "
-            "is driven along `stribeck plan "
-            "-o plan.csv` or along a user's own campaign; the log is imported and fitted with "
-            "default options. Friction error: "
-            "rms of predicted minus true friction over 50 speeds x 20 loads x both directions, "
-            "divided by the rms of true "
-            "friction. The torque offset is part of friction (`Calibration.with_offset()`), "
-            "except for the mean of both "
-            "directions. If friction varies with position or time, the truth is its mean over the "
-            "tested positions and times; "
-            'column "in place" has the error at each position in the middle of the time. Bands '
-            "are those of the mean of both "
-            "directions. Claims by joint: law, load, direction; the share of campaigns is in "
-            "brackets if it is below 1. A false "
-            "claim is an effect (drop, load, direction) that the truth does not have. Misfit "
-            "reported: joints whose result "
-            'reports that its law does not fit; "-": results report no misfits.',
-            "",
-            f"{len(joints)} joints in {len(results)} campaigns; {silent} joints are silent "
-            "failures. The slowest campaign took "
-            f"{slowest:.0f} s.",
-            "",
-            *rows,
-        ]
-    )
-
-
-def _row(name: str, results: list[dict[str, Any]]) -> str:
-    joints = [joint for result in results for joint in result["joints"]]
-    errors = [
-        _of_worst([result for result in results if result["joints"]], key)
-        for key in ("error", "odd_error", "in_place_error")
-    ]
-    held = [joint["held"] for joint in joints]
-    identified, covered = (
-        sum(len(joint[key]) for joint in joints) for key in ("identified", "covered")
-    )
-    wrong = [sum(len(joint[key]) for joint in joints) for key in ("false", "missed")]
-    said = [joint["says_misfit"] for joint in joints if joint["says_misfit"] is not None]
-    refused = [
-        f"{len(result['not_calibrated'])} not calibrated"
-        + (f": {result['refused']}" if "refused" in result else "")
-        for result in results
-        if result["not_calibrated"]
-    ]
-    return " | ".join(
-        [
-            f"| {name}",
-            *errors,
-            f"{100 * np.mean(held):.0f} % ({100 * min(held):.0f} %)" if held else "-",
-            f"{covered} of {identified}",
-            "; ".join([*_claimed(joints), *refused]),
-            f"{wrong[0]}, {wrong[1]}",
-            f"{sum(said)} of {len(joints)}" if said else "-",
-            f"{sum(map(_silent, joints))} of {len(joints)} |",
-        ]
-    )
-
-
 def _of_worst(results: list[dict[str, Any]], key: str) -> str:
     worst = [100 * max(joint[key] for joint in result["joints"]) for result in results]
     return f"{np.median(worst):.2f} ({max(worst):.2f})" if worst else "-"
@@ -225,19 +194,3 @@ def _of_worst(results: list[dict[str, Any]], key: str) -> str:
 
 def _silent(joint: dict[str, Any]) -> bool:
     return bool(joint["held"] < BANDS and not joint["says_misfit"])
-
-
-def _claimed(joints: list[dict[str, Any]]) -> list[str]:
-    """Claims of each joint, with their frequencies if they differ between campaigns."""
-    out = []
-    for name in dict.fromkeys(joint["joint"] for joint in joints):
-        claims = [joint["claims"] for joint in joints if joint["joint"] == name]
-        counts = {claim: claims.count(claim) for claim in claims}
-        out.append(
-            f"{name} "
-            + " / ".join(
-                claim if len(counts) == 1 else f"{claim} ({count})"
-                for claim, count in counts.items()
-            )
-        )
-    return out

@@ -14,6 +14,7 @@ import pandas as pd
 
 from benchmarks.inertia_logs import PUBLIC, WrongModel
 from benchmarks.kept import judged_cases
+from benchmarks.page import Table
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.laws.parameter import Parameter
@@ -44,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge all cases."""
     cases = [
         (WrongModel(arm, seed, load=load), options.seconds)
@@ -55,8 +56,43 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     judged = pd.DataFrame(
         [row for rows in judged_cases(cases, judge, options.jobs, options.kept) for row in rows]
     )
-    figures = summary(judged)
-    return {"rows": figures}, table(figures, len(cases))
+    return {"logs": len(cases), "rows": summary(judged)}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each arm and load."""
+    by_case = {(row["arm"], row["load"], row["how"]): row for row in figures["rows"]}
+    held = [row for row in figures["rows"] if row["base_covered"] is not None]
+    every = sum(row["base"] for row in held)
+    share = sum(row["base_covered"] * row["base"] for row in held) / every
+    rows = []
+    for arm, load in dict.fromkeys((row["arm"], row["load"]) for row in figures["rows"]):
+        cases = [by_case[arm, load, how] for how in ("fit", "trust")]
+        fitted = cases[0]
+        rows.append(
+            [
+                f"{arm}, {load}",
+                *(f"{case['error']:.2f} ({case['worst']:.2f})" for case in cases),
+                f"{fitted['coulomb']:.0f}, {fitted['viscous']:.0f}",
+                f"{fitted['coefficient']:.0f}",
+                f"{fitted['base_covered']:.1f}",
+            ]
+        )
+    return Table(
+        f"{figures['logs']} logs of four sines for 40 s, computed by Pinocchio; noise of 5 % of "
+        "Coulomb friction; fitted with `--motion model` and `--inertia fit` or `trust`. Intervals "
+        f"contain {share:.1f} % of {every} base parameters. Goals: friction within 2 %, intervals "
+        "cover the truth.",
+        [
+            "arm, load",
+            "friction error %, fit: median (worst)",
+            "trust",
+            "Coulomb, viscous covered %",
+            "load coefficient covered %",
+            "base parameters covered %",
+        ],
+        rows,
+    )
 
 
 def judge(of: tuple[WrongModel, float]) -> list[dict[str, Any]]:
@@ -155,43 +191,3 @@ def summary(found: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _share(entries: Iterable[tuple[float, bool, float]]) -> float:
     return 100.0 * float(np.mean([covered for _, covered, _ in entries]))
-
-
-def table(rows: list[dict[str, Any]], logs: int) -> str:
-    """Return the table by arm and load."""
-    held = [(row["base_covered"], row["base"]) for row in rows if row["base_covered"] is not None]
-    every = sum(count for _, count in held)
-    text = [
-        f"{logs} logs. Intervals contain "
-        f"{sum(share * count for share, count in held) / every:.1f} % of all {every} base "
-        "parameters.",
-        "",
-        "Truth: masses, centres of mass and inertias differ from the model by up to 30 % each. "
-        "Pinocchio moves the arm "
-        "along sums of four sines for 40 s. Friction is C + 0.1 load + 0.6 C w; the arm file does "
-        "not state the rotors; "
-        "noise is 5 % of C. Logs are fitted with `--motion model` and `--inertia fit`, for "
-        "comparison with `--inertia "
-        "trust` on the same log and on the log of an arm whose model is right. Friction: rms "
-        "error over the speeds at "
-        "the middle load, for all joints. Coefficients: joints whose load adds at least a quarter "
-        "of Coulomb friction. "
-        "Goals: friction within 2 %, intervals cover the truth.",
-        "",
-        "| arm | load | inertia | joints | friction error %, median (95 %, worst) | Coulomb, "
-        "viscous covered % | "
-        "coefficient covered %, half width %, rms error % | base parameters covered % |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        base = "-" if row["base_covered"] is None else f"{row['base_covered']:.1f} of {row['base']}"
-        told = (
-            f"{row['coefficient']:.0f} of {row['coefficients']}, {row['half_width']:.1f}, "
-            f"{row['coefficient_error']:.1f}"
-        )
-        error = f"{row['error']:.2f} ({row['error_95']:.2f}, {row['worst']:.2f})"
-        text.append(
-            f"| {row['arm']} | {row['load']} | {row['how']} | {row['joints']} | {error} "
-            f"| {row['coulomb']:.0f}, {row['viscous']:.0f} | {told} | {base} |"
-        )
-    return "\n".join(text)

@@ -22,6 +22,7 @@ from typing import Any
 import pandas as pd
 import tomlkit
 
+from benchmarks.page import Table
 from benchmarks.real_logs import LOGS, tx40_run, z1_run
 from benchmarks.servos import xl330_runs
 from stribeck.experiments.cli.app import run as stribeck
@@ -101,14 +102,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Make all entries, or the requested ones, again."""
-    lines, found = [], []
+    found, left_out = [], {}
     for entry in built_in():
         if options.parts and entry.name not in options.parts:
             continue
         if lacks := missing(entry):
-            lines.append(f"`{entry.name}` was not made again: {lacks}.")
+            left_out[entry.name] = lacks
             continue
         with tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()
@@ -119,8 +120,27 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             found.append(compared(entry, made, seconds))
             if options.out is not None:
                 shutil.copytree(made, options.out / entry.name)
-    return {one.name: {**vars(one), "same": one.same} for one in found}, "\n\n".join(
-        [*_text(found), *lines]
+    entries = {refitted.name: {**vars(refitted), "same": refitted.same} for refitted in found}
+    return {"entries": entries, "left_out": left_out}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each entry."""
+    left_out = "; ".join(f"{name}: {lacks}" for name, lacks in figures["left_out"].items())
+    return Table(
+        "Same: all laws, loads and verdicts agree, and all values, standard errors and interval "
+        f"ends within {TOLERANCE:g} of the largest of them. Not made again: {left_out or 'none'}.",
+        ["entry", "numbers", "with other digits", "same", "time s"],
+        [
+            [
+                name,
+                entry["numbers"],
+                entry["other"],
+                "yes" if entry["same"] else "no",
+                f"{entry['seconds']:.0f}",
+            ]
+            for name, entry in figures["entries"].items()
+        ],
     )
 
 
@@ -266,35 +286,3 @@ def _scale(numbers: Mapping[str, Any], key: str) -> float:
     """
     estimate = key.rpartition(".")[0]
     return max(abs(numbers.get(f"{estimate}.{name}") or 0.0) for name in FIGURES) or 1.0
-
-
-def _text(found: Sequence[Refit]) -> Iterator[str]:
-    yield (
-        "Commands of each entry's `provenance.toml`, run again in an empty folder, against the "
-        "files of the entry: "
-        "calibration and points. A figure is the value, standard error or end of the interval of "
-        "a friction parameter; its "
-        "difference is relative to the largest of these four. An entry is the same if all words "
-        "(laws, loads, verdicts) "
-        f"agree, and all figures within {TOLERANCE:g}, which is one unit of the sixth digit."
-    )
-    yield "\n".join(
-        [
-            "| entry | samples | numbers | with other digits | greatest difference of a figure | "
-            "same | time s |",
-            "|---|---|---|---|---|---|---|",
-            *(
-                f"| {one.name} | {one.kind} | {one.numbers} | {one.other} | {_largest(one)} | "
-                f"{'yes' if one.same else 'no'} "
-                f"| {one.seconds:.0f} |"
-                for one in found
-            ),
-        ]
-    )
-    for one in found:
-        if one.words:
-            yield f"`{one.name}`: {len(one.words)} words differ, such as {'; '.join(one.words[:3])}."
-
-
-def _largest(one: Refit) -> str:
-    return f"{one.worst:.1g} ({one.where})" if one.worst else "0"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from benchmarks.page import Table
 from stribeck.drivers.arm import Command, JointSample
 from stribeck.drivers.realtime import real_time
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
@@ -60,16 +61,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Run the same short plan with each kind of display, several times in turn."""
     arm = load_arm(options.arm)
     plan = plan_constant_speed(arm, ("j6",), seed=1, options=ConstantSpeed(postures=1, speeds=5))
     figures: dict[str, Any] = {"robot_time_s": plan.robot_time}
-    rows = [
-        "| lateness, µs | median | 99th percentile | 99.9th percentile | worst of each run | "
-        "cycles |",
-        "|---|---|---|---|---|---|",
-    ]
     late: dict[str, list[np.ndarray]] = {shown: [] for shown in WAYS}
     for shown in WAYS * options.repeats:
         device = Paced(arm, seed=1)
@@ -85,12 +81,28 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             "p99_us": most[0],
             "p999_us": most[1],
             "worst_us": worst,
+            "cycles": len(together),
         }
-        rows.append(
-            f"| {shown} | {middle:.0f} | {most[0]:.0f} | {most[1]:.0f} | "
-            f"{', '.join(f'{value:.0f}' for value in worst)} | {len(together):,} |"
-        )
-    return figures, "\n".join(rows)
+    return figures
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each display."""
+    return Table(
+        f"lab6 in simulation, {figures['robot_time_s']:.0f} s of robot time.",
+        ["lateness, µs", "median", "99th percentile", "worst", "cycles"],
+        [
+            [
+                shown,
+                f"{late['median_us']:.0f}",
+                f"{late['p99_us']:.0f}",
+                f"{np.max(late['worst_us']):.0f}",
+                late["cycles"],
+            ]
+            for shown, late in figures.items()
+            if shown != "robot_time_s"
+        ],
+    )
 
 
 @contextmanager

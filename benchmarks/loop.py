@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.page import Table
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
@@ -20,14 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=5)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Record a short campaign several times."""
     figures: dict[str, Any] = {}
-    rows = [
-        f"| arm | robot time s | speed relative to real time, median (least) of {options.runs} | "
-        "µs per cycle, median |",
-        "|---|---|---|---|",
-    ]
     for name in options.arms:
         arm = load_arm(name)
         plan = plan_constant_speed(arm, seed=1, options=ConstantSpeed(postures=2, speeds=4))
@@ -37,10 +33,24 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
                 began = time.perf_counter()
                 drive_plan(arm, plan, Path(folder), seed)
                 factors.append(plan.robot_time / (time.perf_counter() - began))
-        figures[name] = {"robot_time_s": plan.robot_time, "factors": factors}
-        middle = float(np.median(factors))
-        cycle = 1e6 / arm.driver.rate / middle
-        rows.append(
-            f"| {name} | {plan.robot_time:.0f} | {middle:.1f} ({min(factors):.1f}) | {cycle:.0f} |"
-        )
-    return figures, "\n".join(rows)
+        figures[name] = {
+            "robot_time_s": plan.robot_time,
+            "rate": arm.driver.rate,
+            "factors": factors,
+        }
+    return figures
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each arm."""
+    rows = []
+    for name, arm in figures.items():
+        median = float(np.median(arm["factors"]))
+        cycle = 1e6 / arm["rate"] / median
+        speed = f"{median:.1f} ({min(arm['factors']):.1f})"
+        rows.append([name, f"{arm['robot_time_s']:.0f}", speed, f"{cycle:.0f}"])
+    return Table(
+        "A short campaign, several times.",
+        ["arm", "robot time s", "speed relative to real time, median (least)", "µs per cycle"],
+        rows,
+    )

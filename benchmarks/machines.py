@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.kept import judged_cases
+from benchmarks.page import Table
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.simulation.truth import Truth
 from stribeck.experiments.calibrate import calibrate
@@ -57,8 +58,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Figures and table."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Judge plans and calibrations."""
     cases = [
         (options.machines[seed % len(options.machines)], seed) for seed in range(options.plans)
     ]
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         ("calibration", name, seed) for name in options.machines for seed in range(options.seeds)
     ]
     made = judged_cases(jobs, calibrated, options.jobs, options.kept)
-    figures = {
+    return {
         name: {
             **_plans(
                 load_arm(name),
@@ -79,7 +80,38 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         }
         for name in options.machines
     }
-    return figures, _table(figures)
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each machine."""
+    return Table(
+        "Margin: reciprocal condition number relative to home, computed by an independent judge; "
+        "no plan may fall below the required margin. Friction: rms error over speeds, loads and "
+        "directions, for all drives and seeds.",
+        [
+            "machine",
+            "plans, refused",
+            "required margin",
+            "smallest margin",
+            "plans below it",
+            "calibrations",
+            "friction error %, median (worst)",
+            "s each",
+        ],
+        [
+            [
+                name,
+                f"{machine['plans']}, {machine['refused']}",
+                f"{machine['asked']:g}",
+                f"{machine['nearest']:.3f}",
+                machine["crossed"],
+                machine["calibrations"],
+                f"{100 * machine['median error']:.2f} ({100 * machine['friction error']:.2f})",
+                f"{machine['seconds']:.0f}",
+            ]
+            for name, machine in figures.items()
+        ],
+    )
 
 
 def judge(of: tuple[str, int]) -> list[float] | None:
@@ -211,25 +243,3 @@ def friction_errors(
         told = joint.torque(w, load) if joint.load in (kind, "none") else np.full(len(w), np.nan)
         errors[name] = float(np.sqrt(np.mean((told - true) ** 2) / np.mean(true**2)))
     return errors
-
-
-def _table(figures: dict[str, dict[str, Any]]) -> str:
-    rows = [
-        "Margin: reciprocal condition number relative to home, computed by an independent judge. "
-        "Friction: rms error "
-        "over 50 speeds, 20 loads and both directions, relative to the rms of friction, for all "
-        "drives and seeds.",
-        "",
-        "| machine | plans | refused | required margin | smallest margin | plans below it | "
-        "largest error of the stated "
-        "margin | calibrations | friction error, worst | median | s each |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    rows += [
-        f"| {name} | {one['plans']} | {one['refused']} | {one['asked']:g} | {one['nearest']:.3f} "
-        f"| {one['crossed']} | {one['statement off by']:.3f} | {one['calibrations']} "
-        f"| {100 * one['friction error']:.2f} % | {100 * one['median error']:.2f} % | "
-        f"{one['seconds']:.0f} |"
-        for name, one in figures.items()
-    ]
-    return "\n".join(rows)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.judge import Motions, friction_error, judge_parameters
+from benchmarks.page import Table
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.fit_runs import POINTS
 from stribeck.experiments.methods.registry import DEFAULT, METHODS
@@ -44,14 +45,51 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Calibrate, judge, tabulate."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Calibrate and judge."""
     cases = [(arm, seed) for arm in options.arms for seed in range(1, options.seeds + 1)]
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(
             pool.map(lambda case: calibrate_and_judge(case[0], case[1], options.method), cases)
         )
-    return {"cases": results}, _table(results, options.arms)
+    return {"cases": results}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each arm."""
+    rows = []
+    for arm in dict.fromkeys(case["arm"] for case in figures["cases"]):
+        cases = [case for case in figures["cases"] if case["arm"] == arm]
+        parameters = pd.DataFrame([entry for case in cases for entry in case["parameters"]])
+        worst = [100.0 * max(case["friction_error"].values()) for case in cases]
+        wall = [case["wall_s"] for case in cases]
+        narrow = parameters["half_width"].astype(float) <= WIDE
+        rows.append(
+            [
+                arm,
+                len(cases),
+                f"{np.median(wall):.0f} ({max(wall):.0f})",
+                f"{np.median(worst):.2f} ({max(worst):.2f})",
+                len(parameters),
+                f"{100 * parameters['covered'].mean():.1f}",
+                f"{100 * (parameters['verdict'] == 'identified').mean():.1f}",
+                f"{100 * narrow.mean():.1f}",
+            ]
+        )
+    return Table(
+        "The JSON has law, truth, value and interval of every parameter.",
+        [
+            "arm",
+            "campaigns",
+            "wall time s, median (largest)",
+            "friction error of the worst joint %, median (largest)",
+            "parameters",
+            "covered %",
+            "identified %",
+            f"half width within {WIDE:.0%}",
+        ],
+        rows,
+    )
 
 
 def calibrate_and_judge(arm: str, seed: int, method: str = DEFAULT) -> dict[str, Any]:
@@ -120,66 +158,3 @@ def motions_of_points(run: Run, points: pd.DataFrame) -> Motions:
     reduction = reduce_run(run, load_mechanism(run.arm))
     own = points.groupby("joint", sort=False).indices
     return {str(name): (reduction.q[rows], reduction.dq[rows]) for name, rows in own.items()}
-
-
-def _table(results: list[dict[str, Any]], arms: list[str]) -> str:
-    rows = [
-        "| arm | campaigns | wall time s, median (largest) | friction error, worst joint, median "
-        "(largest) | parameters "
-        "| covered | identified | half width within 10 % | largest error |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for arm in arms:
-        own = [result for result in results if result["arm"] == arm]
-        parameters = pd.DataFrame([entry for result in own for entry in result["parameters"]])
-        worst = [max(result["friction_error"].values()) for result in own]
-        wall = [result["wall_s"] for result in own]
-        rows.append(
-            f"| {arm} | {len(own)} | {np.median(wall):.0f} ({max(wall):.0f}) | "
-            f"{100 * np.median(worst):.2f} % "
-            f"({100 * max(worst):.2f} %) | {len(parameters)} | "
-            f"{100 * parameters['covered'].mean():.1f} % | "
-            f"{100 * (parameters['verdict'] == 'identified').mean():.1f} % | "
-            f"{100 * (parameters['half_width'] <= WIDE).mean():.1f} % | "
-            f"{100 * parameters['error'].abs().max():.1f} % |"
-        )
-    rows += ["", "Median 95 % half width, and rms error, in per cent of the value:", ""]
-    table = pd.DataFrame(
-        [{"arm": result["arm"], **entry} for result in results for entry in result["parameters"]]
-    )
-    names = list(dict.fromkeys(table["parameter"]))
-    rows += ["| arm | joint | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
-    for key, entries in table.groupby(["arm", "joint"], sort=False):
-        cells = []
-        for name in names:
-            own = entries[entries["parameter"] == name]
-            half, error = (
-                100 * own["half_width"].median(),
-                100 * np.sqrt((own["error"] ** 2).mean()),
-            )
-            cells.append("-" if own.empty else f"{half:.1f}, {error:.1f}")
-        rows.append(f"| {' | '.join(map(str, key))} | {' | '.join(cells)} |")
-    chosen = pd.Series(
-        [
-            f"{result['arm']} {joint}: {law}"
-            for result in results
-            for joint, law in result["laws"].items()
-        ]
-    )
-    rows += ["", f"Chosen laws and loads: {_counted(chosen)}."]
-    verdicts = pd.Series(
-        [
-            f"{result['arm']} {joint} {word}"
-            for result in results
-            for joint, word in result["load_verdicts"].items()
-            if word != "identified"
-        ]
-    )
-    if len(verdicts):
-        rows += ["", f"Load coefficients that were not identified: {_counted(verdicts)}."]
-    return "\n".join(rows)
-
-
-def _counted(words: pd.Series) -> str:
-    """Every text with its number of occurrences."""
-    return "; ".join(f"{word} x{count}" for word, count in words.value_counts(sort=False).items())

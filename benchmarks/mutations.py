@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.page import Table
 from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.export.formats import export_formats
 from stribeck.ident.log.run import ARM, EVENTS, RECORD, SAMPLES, arm_sha256, load_run
@@ -488,7 +489,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Damage, run, count."""
     began, jobs = time.perf_counter(), min(options.jobs, options.cases)
     bounds = (
@@ -502,18 +503,20 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         sum((part[0] for part in parts), Counter()),
         [fault for part in parts for fault in part[1]],
     )
-    took = time.perf_counter() - began
-    rows = "\n".join(
-        f"| {kind} | {count} | {sum(f'({kind})' in fault for fault in faults)} |"
-        for kind, count in sorted(counts.items())
-    )
-    table = (
-        f"{sum(counts.values())} damaged inputs in {took:.0f} s. {len(faults)} of them caused a "
-        "traceback, a crash, more "
-        f"than {SLOW:.0f} s, more than {BLOWN:.0f} MB, or a changed input.\n\n| input | cases | "
-        "faults "
-        f"|\n|---|---|---|\n{rows}"
-    )
-    return {"cases": dict(counts), "faults": faults, "s": took}, "\n".join(
-        (table, *(f"- {fault}" for fault in faults[:50]))
+    return {"cases": dict(counts), "faults": faults, "s": time.perf_counter() - began}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each kind of input."""
+    cases: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
+    for kind, count in figures["cases"].items():
+        name = "logs" if "." in kind.partition(":")[0] else kind.partition(":")[0]
+        cases[name] += count
+        faults[name] += sum(f"({kind})" in fault for fault in figures["faults"])
+    return Table(
+        f"{sum(cases.values())} damaged inputs in {figures['s']:.0f} s. A fault is a traceback, a "
+        f"crash, more than {SLOW:.0f} s, more than {BLOWN:.0f} MB, or a changed input.",
+        ["input", "cases", "faults"],
+        [[name, cases[name], faults[name]] for name in sorted(cases)],
     )

@@ -4,7 +4,7 @@ the second half predicted.
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.kept import judged_cases
 from benchmarks.one_joint_truth import KINDS, SPEEDS, WristLog
+from benchmarks.page import Table
 from benchmarks.real_logs import LOGS, emps_run, tx40_run, z1_run
 from stribeck.ident.memory.fit_memory import fit_memory
 
@@ -30,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kept", type=Path, help="JSON lines file that stores judged cases")
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge all logs."""
     names = [
         f"wrist {kind}, {speed}, {seed}"
@@ -44,7 +45,30 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     rows = judged_cases(
         [name for name in names if options.only in name], judge, options.jobs, options.kept
     )
-    return {"logs": rows}, _table(rows)
+    return {"logs": rows}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each log."""
+    logs: dict[str, list[dict[str, Any]]] = {}
+    for log in figures["logs"]:
+        logs.setdefault(log["log"].partition(",")[0], []).append(log)
+    rows = [
+        [
+            name,
+            *(", ".join(f"{log[key]:.3g}" for log in own) for key in ("plain", "state", "found")),
+        ]
+        for name, own in logs.items()
+    ]
+    floors = [log["floor"] for log in figures["logs"] if log["floor"] is not None]
+    return Table(
+        "`fit_memory(time, position, torque, velocity)` without options; rms error of the second "
+        "half, N·m (carriage: N). Wrists: 25.4 s at 1 kHz, gravity and inertia unknown, noise of "
+        f"{max(floors, default=0.0):.3f} N·m, at high, middle and slow speed. Joints of real arms "
+        "are fitted without the arm's model, so torques of the other joints count as error.",
+        ["log", "Coulomb and viscous", "and one state", "`fit_memory`"],
+        rows,
+    )
 
 
 REAL = {
@@ -105,38 +129,3 @@ def judge(name: str) -> dict[str, Any]:
         "made": made,
         "seconds": took,
     }
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    """Return the page."""
-    text = [
-        "The first half of each log is fitted by `fit_memory(time, position, torque, velocity)` "
-        "without options, the second "
-        "half predicted by `fit.predict(time, position, velocity)`. It follows the first half, so "
-        "the prediction begins with "
-        "the last state of the fit. Errors of the second half are root mean squares in N·m, of "
-        "the carriage in N. Wrists: "
-        "25.4 s at 1 kHz, gravity and inertia unknown, noise with a memory of 20 ms, velocity "
-        "behind a filter of 30 ms "
-        "(`benchmarks/one_joint_truth.py`). Joints of real arms are fitted without the model of "
-        "the arm, so torques of the "
-        "other joints count as error. Seconds: processor time of the fit.",
-        "",
-        "| log | Coulomb and viscous | and one state | `fit_memory` | noise | seconds | law and "
-        "memory |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    text += list(_rows(rows))
-    return "\n".join(text)
-
-
-def _rows(rows: list[dict[str, Any]]) -> Iterator[str]:
-    for one in rows:
-        noise = "-" if one["floor"] is None else f"{one['floor']:.3f}"
-        made = one["made"].removeprefix("<MemoryResult ").partition("; held-out")[0]
-        law, _, beside = made.partition("; ")
-        yield (
-            f"| {one['log']} | {one['plain']:.3g} | {one['state']:.3g} | {one['found']:.3g} | "
-            f"{noise} | "
-            f"{one['seconds']:.1f} | {law.partition(':')[0]}{'; ' if beside else ''}{beside} |"
-        )

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.kept import judged_cases
+from benchmarks.page import Table
 from benchmarks.parallel_bounds import bounds
 from benchmarks.parallel_logs import WrongMachine
 from benchmarks.parallel_mujoco import WrongLoops
@@ -63,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge all cases."""
     counts = options.cases * len(options.machines) if len(options.cases) == 1 else options.cases
     cases = [
@@ -74,8 +75,52 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         for pin in MACHINES[name][1]
     ]
     judged = judged_cases(cases, judge, options.jobs, options.kept)
-    rows = summary(pd.DataFrame([row for rows in judged for row in rows]))
-    return {"rows": rows}, table(rows)
+    return {"rows": summary(pd.DataFrame([row for rows in judged for row in rows]))}
+
+
+_SHOWN = ("coulomb_coefficient", "static_coefficient", "stribeck_velocity", "viscous")
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each machine, mass error and pin friction."""
+    keys = (*COLUMNS, "pins")
+    count = sum(
+        row["base"] + sum(row[key]["count"] for key in keys if key in row)
+        for row in figures["rows"]
+    )
+    rows = []
+    for row in figures["rows"]:
+        if row["part"] not in (PARTS[0], PARTS[-1]):
+            continue
+        pins = ", pins 2 mm" if row["pin"] else ""
+        rows.append(
+            [
+                f"{row['machine']}, {100.0 * row['part']:.0f} %{pins}",
+                f"{row['error']:.2f} ({row['worst']:.2f})",
+                *(_cell(row.get(key)) for key in _SHOWN),
+                f"{row['base_covered']:.0f}",
+            ]
+        )
+    return Table(
+        f"{sum(row['cases'] for row in figures['rows'])} logs, {count} intervals; P2's equations "
+        "or MuJoCo compute the truth. Parameters: rms error ± median half width, %, where the "
+        "Cramer-Rao bound is below 15 %. Goals: 2 % (w_s 5 %). One drive hardly determines the "
+        "links of the three-loop chain, and its viscous friction is too small for the goal.",
+        [
+            "machine, mass error",
+            "friction error %, median (worst)",
+            *(COLUMNS[key] for key in _SHOWN),
+            "base parameters covered %",
+        ],
+        rows,
+    )
+
+
+def _cell(parameter: dict[str, Any] | None) -> str:
+    """Error and half width of a parameter."""
+    if parameter is None or not parameter["count"]:
+        return "-"
+    return f"{parameter['rms']:.1f} ± {parameter['half_width']:.1f}"
 
 
 def judge(of: tuple[str, float, float, int]) -> list[dict[str, Any]]:
@@ -200,89 +245,3 @@ def _figures(entries: list[Any]) -> dict[str, Any]:
             "half_width": 100.0 * float(np.median([e[2] for e in told])),
         }
     return out
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    """Return the table."""
-    keys = (*COLUMNS, "pins")
-    count = sum(row["base"] + sum(row[key]["count"] for key in keys if key in row) for row in rows)
-    text = [
-        f"{sum(row['cases'] for row in rows)} logs, {count} intervals.",
-        "",
-        "Masses, centres of mass and moments of inertia are right, or wrong by up to 3 % or 30 %. "
-        "Machines:",
-        "",
-        "- `planar-3-prr`, computed by P2's equations (`benchmarks/three_prr.py`), follows P2's "
-        "motion for 4 s at 1 kHz, "
-        "with position noise of 1 µm and force noise of 0.1 N. Sliders have mu_c 0.08, mu_s 0.12, "
-        "w_s 0.02 m/s, f_v "
-        "15 N·s/m. Pins have a friction arm of 2 mm, or no friction. Fit: `--motion model --law "
-        "tustin --load normal "
-        "--constant none --inertia fit`.",
-        "- `three-loop-chain`, computed by MuJoCo (`benchmarks/parallel_mujoco.py`), turns its "
-        "crank by ±0.95 rad with 10 "
-        "reversals, for 10 s at 500 Hz, with noise of 10 µrad and 0.01 N·m. Its friction grows "
-        "with MuJoCo's reaction "
-        "force: mu_c 0.05, mu_s 0.2, w_s 0.1 rad/s, f_v 0.01 N·m·s/rad. Fit: the same, with "
-        "`--law stribeck`.",
-        "- `gough-stewart`, computed by MuJoCo, moves six legs by ±75 mm with 5 or 6 reversals "
-        "each, for 10 s at 250 Hz, "
-        "with noise of 1 µm and 0.3 N. Its friction grows with the transmitted force: F_c 3 N, "
-        "mu_c 0.08, F_s 4.5 N, mu_s "
-        "0.12, w_s 0.01 m/s, f_v 60 N·s/m. Fit: `--motion model --law stribeck --load torque "
-        "--inertia fit`.",
-        "",
-        "Friction: rms error along the motion relative to rms friction, for all drives. "
-        "Parameters: rms error and median "
-        "half width of the interval in %, share of intervals that contain the truth, and rms of "
-        "the errors, each relative "
-        "to its Cramer-Rao bound (`benchmarks/parallel_bounds.py`). Parameters whose bound "
-        "exceeds 15 % are only counted, "
-        "with those that are not called `identified`. In the bounds, positions are known with "
-        "their noise only, and the "
-        "model knows the links within 30 %; where masses are right, the fit learns from the log "
-        "that the model is better, "
-        "so errors can be below the bounds. Logs of one seed "
-        "have the same noise in all rows of a machine. Goals: mu_c, mu_s and f_v within 2 %, w_s "
-        "within 5 %, 1.2 bounds.",
-        "",
-        "One drive hardly determines the seven links of the three-loop chain. With masses 30 % "
-        "wrong, its mu_c and mu_s are "
-        "therefore as uncertain as the model's load. Its viscous friction is so small that the "
-        "bound of f_v is 8 %, "
-        "beyond the goal. Motions of these two machines were chosen for many reversals and small "
-        "bounds; other motions tell "
-        "less.",
-        "",
-        "| machine | mass error | pin friction | cases | friction error %, median (95 %, worst) | "
-        + " | ".join(COLUMNS.values())
-        + " | friction arm of pins | base parameters covered % |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        told = [_told(row.get(key)) for key in keys]
-        base = "-" if row["base_covered"] is None else f"{row['base_covered']:.0f} of {row['base']}"
-        text.append(
-            f"| {row['machine']} | {100.0 * row['part']:.0f} % | "
-            f"{'2 mm' if row['pin'] else 'none'} | {row['cases']} | "
-            f"{row['error']:.2f} ({row['error_95']:.2f}, {row['worst']:.2f}) | {' | '.join(told)} "
-            f"| {base} |"
-        )
-    return "\n".join(text)
-
-
-def _told(one: dict[str, Any] | None) -> str:
-    if one is None:
-        return "-"
-    parts = (
-        [
-            f"{one['rms']:.1f} ± {one['half_width']:.1f}, {one['covered']:.0f} % of "
-            f"{one['count']}, "
-            f"{one['bounds']:.1f} bounds"
-        ]
-        if one["count"]
-        else []
-    )
-    if one["hidden"]:
-        parts.append(f"bound above 15 %: {one['not_identified']} of {one['hidden']} not identified")
-    return "; ".join(parts)

@@ -23,6 +23,7 @@ import mujoco
 import numpy as np
 import tomlkit
 
+from benchmarks.page import Table
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
 from stribeck.experiments.methods.lowest_speed_search import plan_lowest_speed
@@ -365,7 +366,7 @@ def _text(values: np.ndarray) -> str:
     return " ".join(f"{value:.12g}" for value in values)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Judge many arms."""
     began = time.perf_counter()
     seeds = range(options.first, options.first + options.arms)
@@ -374,60 +375,50 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     return summary(found, time.perf_counter() - began)
 
 
-def summary(found: list[Judgement], seconds: float) -> tuple[dict[str, Any], str]:
-    """Return figures and table of all judged cases."""
-    broken = {one.seed: one.broken for one in found if one.broken}
-    rows = [
-        "| arms | planned | no clear path to the start | no plan | exceeded a limit or the box, "
-        "or shapes touched |",
-        "|---|---|---|---|---|",
-    ]
-    figures: dict[str, Any] = {
-        "arms": len(found),
-        "seconds": round(seconds, 1),
-        "broken": broken,
-        "refused": {},
-    }
+def summary(found: list[Judgement], seconds: float) -> dict[str, Any]:
+    """Return figures of all judged cases."""
     groups = {
         "all": found,
-        **{method: [one for one in found if one.method == method] for method in _METHODS},
+        **{method: [case for case in found if case.method == method] for method in _METHODS},
         **{
-            f"{n} joint{'s' if n > 1 else ''}": [one for one in found if one.joints == n]
+            f"{n} joint{'s' if n > 1 else ''}": [case for case in found if case.joints == n]
             for n in range(1, 8)
         },
     }
-    for word, some in groups.items():
-        planned, away = (
-            sum(bool(one.kept) for one in some),
-            sum(bool(one.kept) and bool(one.refused) for one in some),
-        )
-        rows.append(
-            f"| {word}: {len(some)} | {planned} | {away} | "
-            f"{_share(len(some) - planned, len(some))} | "
-            f"{sum(bool(one.broken) for one in some)} |"
-        )
-    figures["refused"] = dict(Counter(one.refused for one in found if one.refused).most_common())
-    nearest = worst([one.kept for one in found if one.kept])
-    beside = Counter(name for one in found for name in one.beside)
-    figures |= {"worst": nearest, "beside": dict(beside)}
-    rows += [
-        "",
-        "Further plans that were judged: "
-        + ", ".join(f"{name} {count}" for name, count in beside.items())
-        + f" (refined: a later pass, tried for {100.0 * _REFINED:g} %). "
-        f"{sum(one.kept.get('shapes', np.inf) < np.inf for one in found)} of the arms have shapes "
-        "that must not touch.",
-        "",
-        "Smallest distance to a limit: "
-        + ", ".join(f"{key} {value:.4g}" for key, value in nearest.items())
-        + " (distance in rad or m; speed and acceleration relative to their limits).",
-        "",
-        "| reason why nothing was planned or moved | arms |",
-        "|---|---|",
-        *(f"| {reason} | {count} |" for reason, count in figures["refused"].items()),
-    ]
-    return figures, "\n".join(rows)
+    return {
+        "arms": len(found),
+        "seconds": round(seconds, 1),
+        "broken": {case.seed: case.broken for case in found if case.broken},
+        "refused": dict(Counter(case.refused for case in found if case.refused).most_common()),
+        "worst": worst([case.kept for case in found if case.kept]),
+        "beside": dict(Counter(name for case in found for name in case.beside)),
+        "groups": {
+            name: {
+                "arms": len(cases),
+                "planned": sum(bool(case.kept) for case in cases),
+                "no_way_to_start": sum(bool(case.kept and case.refused) for case in cases),
+                "exceeded": sum(bool(case.broken) for case in cases),
+            }
+            for name, cases in groups.items()
+        },
+    }
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part} ({100.0 * part / max(whole, 1):.0f} %)"
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each group of arms."""
+    beside = ", ".join(f"{name} {count}" for name, count in figures["beside"].items())
+    return Table(
+        "Revolute and prismatic joints; some arms have shapes that must not touch. Goal: no limit "
+        f"is exceeded. Other judged plans: {beside}.",
+        ["arms", "number", "planned", "of these no clear path to the start", "exceeded a limit"],
+        [
+            [
+                name,
+                group["arms"],
+                f"{group['planned']} ({100.0 * group['planned'] / max(group['arms'], 1):.0f} %)",
+                group["no_way_to_start"],
+                group["exceeded"],
+            ]
+            for name, group in figures["groups"].items()
+        ],
+    )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kept import judged_cases
+from benchmarks.page import Table
 from benchmarks.presliding_control import tracking_errors
 from benchmarks.presliding_truth import Case, Joint
 from stribeck.ident.laws.parameter import Parameter
@@ -61,7 +62,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge all cases."""
     bristles = [("lugre", seed) for seed in range(options.cases)]
     claims = [
@@ -91,15 +92,55 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         kind: _covered([found[case] for case in noisy if case[0] == f"noisy {kind}"])
         for kind in NOISY
     }
-    seconds = _timed()
-    figures = {
+    return {
         "parameters": rows,
         "claims": told,
         "control": control,
         "noises": noises,
-        "seconds": seconds,
+        "seconds": _timed(),
     }
-    return figures, _table(rows, told, control, noises, seconds)
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each parameter of bristles."""
+    rows = []
+    for row in figures["parameters"]:
+        errors = list("---")
+        if row["rms"] is not None:
+            errors = [
+                f"{row['rms']:.1f} ({row['worst']:.1f})",
+                f"{row['bounds']:.2f} ({row['median_bounds']:.2f})",
+                f"{row['half_width']:.1f}",
+            ]
+        rows.append(
+            [
+                f"`{row['parameter']}`",
+                row["able"],
+                *errors,
+                f"{row['covered']:.1f} of {row['intervals']}",
+                f"{row['refused']} of {row['unable']}",
+            ]
+        )
+    claims = ", ".join(f"{row['kind']} {row['claimed']:.0f} %" for row in figures["claims"])
+    control = figures["control"]
+    return Table(
+        f"{figures['parameters'][0]['logs']} logs of 60 s, sines of 0.5 mrad "
+        'to 0.3 rad; `fit_memory(..., law="stribeck", memory="lugre")`. Errors where the '
+        "Cramer-Rao bound allows a half width of 15 %. Goals: stiffness within 5 %, damping 1.2 "
+        f"bounds. Memory claimed with `auto` (goals 95 and 2 %): {claims}. Tracking error after "
+        f"reversals with memory over that without: {control['ratio']:.2f} in the median, at worst "
+        f"{control['worst']:.2f}. {_ROWS:,} samples take {figures['seconds']:.1f} s (goal 3 s).",
+        [
+            "parameter",
+            "identifiable",
+            "error %, rms (worst)",
+            "over bounds, rms (median)",
+            "half width %",
+            "covered %",
+            "refused beyond the bound",
+        ],
+        rows,
+    )
 
 
 def judge(of: tuple[str, int]) -> Any:
@@ -245,91 +286,3 @@ def _timed() -> float:
         fit_memory(*log, law="stribeck", memory="lugre", rigid=False)
         took.append(time.perf_counter() - began)
     return float(np.median(took))
-
-
-def _table(
-    rows: Sequence[dict[str, Any]],
-    claims: Sequence[dict[str, Any]],
-    control: dict[str, Any],
-    noises: dict[str, dict[str, tuple[int, int]]],
-    seconds: float,
-) -> str:
-    """Return the page."""
-    text = [
-        "Logs of one joint: 60 s at 250 Hz, noise of 0.3 N·m, sums of five sines of 0.5 mrad to "
-        "0.3 rad. Friction is "
-        "integrated in fine steps of time, independent of the estimator "
-        "(`benchmarks/presliding_truth.py`): Stribeck "
-        "friction of 2 to 10 N·m, presliding distances of 0.5 to 5 mrad, inertia 0.1 to 1 kg·m².",
-        "",
-        '**Bristles (LuGre)**, `fit_memory(..., law="stribeck", memory="lugre")`. Errors: of the '
-        "logs whose Cramer-Rao "
-        "bound allows a half width of at most 15 %. Errors over bounds: rms and robust (median) "
-        "deviation. Coverage: all "
-        "logs. Refused: verdict `unidentifiable` or `at bound` where the bound exceeds the value. "
-        "Goals: stiffness within "
-        "5 %, damping 1.2 bounds.",
-        "",
-        "| parameter | logs | identifiable | rms error % | worst % | errors / bounds, rms "
-        "(median) | half width % | covered "
-        "% | beyond the bound: refused |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        figures = (
-            ("-", "-", "-", "-")
-            if row["rms"] is None
-            else (
-                f"{row['rms']:.1f}",
-                f"{row['worst']:.1f}",
-                f"{row['bounds']:.2f} ({row['median_bounds']:.2f})",
-                f"{row['half_width']:.1f}",
-            )
-        )
-        text.append(
-            f"| `{row['parameter']}` | {row['logs']} | {row['able']} | {' | '.join(figures)} | "
-            f"{row['covered']:.1f} of "
-            f"{row['intervals']} | {row['refused']} of {row['unable']} |"
-        )
-    text += [
-        "",
-        '**Claims**, `memory="auto"`. Logs count whose memory changes the torque by more than '
-        f"{_SURE:g} standard errors, beside everything that friction without memory explains. "
-        "Goals: 95 % claimed, at most "
-        "2 % invented.",
-        "",
-        "| truth | logs | memory claimed % | right kind % |",
-        "|---|---|---|---|",
-    ]
-    text += [
-        f"| {one['kind']} | {one['logs']} | {one['claimed']:.1f} | {one['right']:.1f} |"
-        for one in claims
-    ]
-    text += [
-        "",
-        "**Feed-forward** of a joint with bristles under position control "
-        "(`benchmarks/presliding_control.py`): rms "
-        "position error in the 0.2 s after each reversal of a slow motion, with the law "
-        "identified from another log. "
-        f"{control['joints']} joints, median: {control['static']:.3g} mrad with the sliding law, "
-        f"{control['memory']:.3g} "
-        f"mrad with memory; ratio {control['ratio']:.2f} in the median, {control['worst']:.2f} at "
-        "worst. Goal: halved.",
-        "",
-        "**Other noise.** Intervals that contain the truth, of logs with bristles: white noise of "
-        "the torque, noise with a "
-        "correlation time of 20 ms, and white noise of the torque beside noise of the position of "
-        "20 µrad (rms).",
-        "",
-        f"| noise | {' | '.join(f'`{key}`' for key in (*KEYS, 'inertia'))} |",
-        f"|---{'|---' * (len(KEYS) + 1)}|",
-        *(
-            f"| {kind} | {' | '.join(f'{held} of {count}' for held, count in each.values())} |"
-            for kind, each in noises.items()
-        ),
-        "",
-        f"**Time** for bristles, offset and viscous friction with intervals, from {_ROWS:,} "
-        f"samples: {seconds:.1f} s. Goal: "
-        "3 s.",
-    ]
-    return "\n".join(text)

@@ -1,7 +1,6 @@
 """Commit at which figures were made, for pages with figures of several runs."""
 
 import subprocess
-from collections.abc import Iterable
 from functools import cache
 
 
@@ -11,8 +10,3 @@ def commit() -> str:
     return subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     ).stdout.strip()
-
-
-def listed(commits: Iterable[str]) -> str:
-    """Return the table cell that names the origin of figures."""
-    return ", ".join(sorted(set(commits)))

@@ -1,15 +1,16 @@
 """Real logs: results of stribeck, published results, and results of other tools.
 
-The logs lie beside the project (see `real_logs`); the page names missing logs.
+The logs lie beside the project (see `real_logs`); the figures name missing logs.
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from benchmarks.page import Table
 from benchmarks.real_least_squares import Regressor, crossed, errors_of_least_squares, friction
 from benchmarks.real_logs import LOGS, emps_run, tx40_run, z1_run
 from benchmarks.real_motion import exported_position_errors, z1_position_errors
@@ -75,80 +76,77 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The benchmark has no options: it fits all available logs."""
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit all available logs."""
-    parts = [
-        text
-        for name, section in SECTIONS.items()
-        for text in (
-            section()
-            if (LOGS / name).is_dir()
-            else [
-                f"## {name}\n\nThe log is missing: it belongs into `shared/data/{name}`, "
-                "beside the project."
+    found: dict[str, Any] = {"friction": [], "closed_loop": [], "missing": []}
+    for name, judge in LOGS_JUDGED.items():
+        if not (LOGS / name).is_dir():
+            found["missing"].append(name)
+            continue
+        for key, figures in judge().items():
+            found[key] = [*found[key], *figures] if key in found else figures
+    return found
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each joint."""
+    rows = []
+    for joint in figures["friction"]:
+        coulomb, viscous = (
+            f"{joint[name][0]:.4g} ± {joint[name][1]:.2g}" for name in ("coulomb", "viscous")
+        )
+        published = ", ".join(f"{value:.4g}" for value in joint["published"])
+        error = joint["published_error"]
+        rows.append(
+            [
+                f"{joint['log']} {joint['joint']}",
+                published,
+                f"{coulomb}, {viscous}",
+                joint["verdict"],
+                f"{joint['error']:.3g}",
+                joint["law"],
+                f"{joint['law_error']:.3g}",
+                "-" if error is None else f"{error:.3g}",
             ]
         )
-    ]
-    return {}, "\n\n".join(parts)
-
-
-def _emps() -> Iterator[str]:
-    yield (
-        "## EMPS\n\nA prismatic drive in general motion at staged speeds (Janot, Gautier, Brunot "
-        "2019); the force is "
-        "computed from the motor voltage. Its viscous friction differs between the directions: "
-        "published are 166.7 and "
-        "240.4 N·s/m."
+    missing = f" Missing here: {', '.join(figures['missing'])}." if figures["missing"] else ""
+    return Table(
+        "EMPS: a carriage (Janot, Gautier, Brunot 2019), forces from the motor voltage. TX40: nine "
+        "seconds of an industrial arm (figaroh-examples), one published fit of all joints; its "
+        "friction of joints 5 and 6 includes that of motor 6, which stribeck separates. Z1: "
+        "torques are commands; joint 2's published damping is the bound of the search "
+        "(simple-robot-identification-isaaclab). Errors in N or N·m: stribeck's below 20 Hz on "
+        f"held-out passes, published ones over the whole log.{missing}",
+        [
+            "log, joint",
+            "published Coulomb, viscous",
+            "stribeck, same law",
+            "verdict",
+            "held-out error",
+            "automatic law",
+            "its held-out error",
+            "published error",
+        ],
+        rows,
     )
-    yield _compared(emps_run(), EMPS, "joint")
+
+
+def _emps() -> dict[str, Any]:
     halves = [
-        _plain(emps_run(*ends), "joint").joints["carriage"].parameters["coulomb"]
+        _interval(_plain(emps_run(*ends), "joint").joints["carriage"].parameters["coulomb"])
         for ends in ((0.0, 12.4), (12.4, np.inf))
     ]
-    yield _loop(emps_run(), "joint")
-    yield (
-        "Coulomb friction of each half of the log, with four passes each: "
-        + " and ".join(map(_figure, halves))
-        + " N."
-    )
+    return {
+        "friction": _compared("EMPS", emps_run(), EMPS, "joint"),
+        "closed_loop": _loop("EMPS", emps_run(), "joint"),
+        "emps_coulomb_of_halves": halves,
+    }
 
 
-def _tx40() -> Iterator[str]:
-    yield (
-        "## TX40\n\nAn industrial arm, nine seconds of general motion (figaroh-examples); "
-        "published friction and error "
-        "come from one fit of all joints with inertia. Motor 6 moves with axis 5 "
-        "(`[transmission]` joint_6 = "
-        "{ joint_5 = 1.0 }). stribeck separates the friction of this motor from the friction of "
-        "the joints; the published "
-        "viscous friction of joints 5 and 6 includes the friction of the motor."
-    )
-    yield _compared(tx40_run(), TX40, "model")
-    motor = _plain(tx40_run(), "model").motors.motors["joint_6"].parameters
-    yield (
-        "Motor 6: "
-        + ", ".join(
-            f"{name} {_figure(motor[name])} {motor[name].unit} (published {value:g})"
-            for name, value in TX40_MOTOR.items()
-        )
-        + "."
-    )
-    yield (
-        "Compare only the order of magnitude of the errors: errors of stribeck are those of "
-        "held-out passes and of torque "
-        "below 20 Hz; published errors are those of the whole log."
-    )
-    yield from _tx40_by_least_squares()
-    yield from _tx40_halves()
-
-
-def _tx40_by_least_squares() -> Iterator[str]:
-    """Influence of rows and regression columns on a straight line of friction over speed."""
+def _tx40() -> dict[str, Any]:
     log = tx40_run()
-    alone, delayed = Regressor.of(log), Regressor.of(log, delays=True)
-    made = _plain(log, "model").joints
     wide = {
-        width: identify(
+        f"{width:g} Hz": identify(
             [log],
             Options(
                 motion="model", law="coulomb-viscous", load="none", inertia="fit", bandwidth=width
@@ -156,8 +154,41 @@ def _tx40_by_least_squares() -> Iterator[str]:
         ).calibration
         for width in _BANDWIDTHS
     }
-    rows = {
-        "published": [(one.coulomb, one.viscous) for one in TX40.values()],
+    plain = _plain(log, "model")
+    return {
+        "friction": _compared("TX40", log, TX40, "model"),
+        "tx40_motor_6": {
+            "published": TX40_MOTOR,
+            "20 Hz": _motor(plain),
+            **{width: _motor(made) for width, made in wide.items()},
+        },
+        "tx40_joint_1_coulomb": {
+            width: _interval(made.joints["joint_1"].parameters["coulomb"])
+            for width, made in wide.items()
+        },
+        "tx40_coulomb_viscous": {
+            **_by_least_squares_of_rows(log),
+            "stribeck, Coulomb-viscous": _straight(plain),
+            **{
+                f"stribeck, Coulomb-viscous, links fitted, {width}": _straight(made)
+                for width, made in wide.items()
+            },
+        },
+        "tx40_held_out_error": _tx40_halves(),
+    }
+
+
+def _motor(made: Calibration) -> dict[str, list[float]]:
+    """Value and half width of each parameter of motor 6."""
+    parameters = made.motors.motors["joint_6"].parameters
+    return {name: _interval(parameters[name]) for name in TX40_MOTOR}
+
+
+def _by_least_squares_of_rows(log: Run) -> dict[str, list[tuple[float, float]]]:
+    """Coulomb and viscous friction of six joints, by rows and regression columns of the fit."""
+    alone, delayed = Regressor.of(log), Regressor.of(log, delays=True)
+    return {
+        "published": [(joint.coulomb, joint.viscous) for joint in TX40.values()],
         "least squares, rows faster than 1 % of the greatest speed": friction(alone.fitted()),
         **{
             f"rows faster than {100.0 * least:g} %": friction(alone.fitted(least))
@@ -165,51 +196,19 @@ def _tx40_by_least_squares() -> Iterator[str]:
         },
         "1 %, links of the URDF": friction(alone.fitted(trusted=True)),
         "1 %, links of the URDF, a delay of each joint": friction(delayed.fitted(trusted=True)),
-        "stribeck, Coulomb-viscous": _straight(made),
-        **{
-            f"stribeck, Coulomb-viscous, links fitted, {width:g} Hz": _straight(fit.joints)
-            for width, fit in wide.items()
-        },
     }
-    yield (
-        "Plain least squares over rows faster than a hundredth of a joint's greatest speed nearly "
-        "reproduces the "
-        "published values (weights by joint, free base parameters of the links, Pinocchio's "
-        "regressor). Friction grows "
-        "less than in proportion to speed, so the Coulomb friction of a straight line depends on "
-        "the rows in the fit "
-        "(N·m, N·m·s/rad):"
-    )
-    yield _by_joint(
-        {
-            name: [f"{coulomb:.3g}, {viscous:.3g}" for coulomb, viscous in row]
-            for name, row in rows.items()
-        }
-    )
-    yield (
-        "With a higher bandwidth, the fit sees the speeds beside reversals better (`--bandwidth`, "
-        "links fitted): "
-        + "; ".join(
-            f"{width:g} Hz: Coulomb friction of joint_1 "
-            f"{_figure(fit.joints['joint_1'].parameters['coulomb'])} N·m, "
-            "motor 6 "
-            + ", ".join(
-                f"{name} {_figure(fit.motors.motors['joint_6'].parameters[name])}"
-                for name in TX40_MOTOR
-            )
-            for width, fit in wide.items()
-        )
-        + "."
-    )
 
 
-def _straight(joints: Mapping[str, JointCalibration]) -> list[tuple[float, float]]:
+def _straight(made: Calibration) -> list[tuple[float, float]]:
     """Coulomb and viscous friction of six joints."""
-    return [(joints[name].values["coulomb"], joints[name].values["viscous"]) for name in TX40]
+    joints = [made.joints[name].values for name in TX40]
+    return [(values["coulomb"], values["viscous"]) for values in joints]
 
 
-def _tx40_halves() -> Iterator[str]:
-    """Torque errors in the held-out half."""
+def _tx40_halves() -> dict[str, list[list[float]]]:
+    """Torque error below 20 Hz of each joint in the second half and in the first, N·m; the fit
+    is that of the other half.
+    """
     pairs = crossed(tx40_run())
 
     def judged(fit: Callable[[Run], Calibration]) -> list[list[float]]:
@@ -221,133 +220,76 @@ def _tx40_halves() -> Iterator[str]:
     def chosen(half: Run) -> Calibration:
         return identify([half], Options(motion="model", inertia="trust")).calibration
 
-    errors = {
+    return {
         "plain least squares": [errors_of_least_squares(*pair).tolist() for pair in pairs],
         "stribeck, Coulomb-viscous": judged(lambda half: _plain(half, "model")),
         "stribeck, automatic laws": judged(chosen),
     }
-    yield (
-        "Error of the torque below 20 Hz over the moving rows of the held-out half, N·m: second "
-        "half, first half. Joint 4 "
-        "has three passes in each half."
-    )
-    yield _by_joint(
-        {
-            name: [f"{second:.2f}, {first:.2f}" for second, first in zip(*both, strict=True)]
-            for name, both in errors.items()
-        }
-    )
 
 
-def _by_joint(rows: Mapping[str, list[str]]) -> str:
-    """Return a table of six joints."""
-    return "\n".join(
-        [
-            "| fit | " + " | ".join(f"J{k}" for k in range(1, 7)) + " |",
-            "|---|" + 6 * "---|",
-            *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()),
-        ]
-    )
-
-
-def _z1() -> Iterator[str]:
-    yield (
-        "## Z1\n\nAn arm follows a chirp of 23.5 s (simple-robot-identification-isaaclab). "
-        "Torques are the commands of "
-        "its controller. The published parameters make MuJoCo's motion most similar to the "
-        "measured motion. The fit uses "
-        "the link inertia of the authors (`--inertia trust`)."
-    )
-    yield _compared(z1_run(), Z1, "model")
-    yield _loop(z1_run(), "model")
+def _z1() -> dict[str, Any]:
     second = z1_run(slice(2350, None))
     made = _plain(z1_run(), "model"), _plain(second, "model")
-    found = [
+    errors = [
         *z1_position_errors(*made),
         *exported_position_errors(*(_plain(log, "model", "none") for log in (z1_run(), second))),
     ]
     *_, (_, *alone) = z1_position_errors(
         *(_plain(_by_least_squares(log), "model") for log in (z1_run(), second))
     )
-    rows = [
-        f"| {who} | {whole:.1f} | {half:.1f} |"
-        for who, whole, half in (*found, ("the same, by least squares", *alone))
-    ]
-    yield "Joint 2's published damping is the upper bound of its authors' search."
-    yield (
-        "Simulated motion: MuJoCo at 1 ms with the recorded set-points and gains; root mean "
-        "square error of the position, "
-        "mean of six joints. In the last column friction and offset of stribeck were fitted to "
-        "the other half of the log. "
-        "All rows have the masses and rotors of the authors."
-    )
-    yield "\n".join(["| model | whole log, mrad | first half, mrad |", "|---|---|---|", *rows])
+    errors.append(("the same, by least squares", *alone))
+    return {
+        "friction": _compared("Z1", z1_run(), Z1, "model"),
+        "closed_loop": _loop("Z1", z1_run(), "model"),
+        # position error of MuJoCo over the whole log, and over the first half with the
+        # friction of the second
+        "z1_motion_mrad": {model: [whole, half] for model, whole, half in errors},
+    }
 
 
-def _xl330() -> Iterator[str]:
-    yield (
-        "## XL330\n\nA hobby servo with a pendulum (Rhoban/bam). Its logs have no torque, only "
-        "the duty cycle of the "
-        "supply voltage; stribeck does not fit friction from a duty cycle."
-    )
+LOGS_JUDGED: dict[str, Callable[[], dict[str, Any]]] = {"emps": _emps, "tx40": _tx40, "z1": _z1}
 
 
-SECTIONS = {"emps": _emps, "tx40": _tx40, "z1": _z1, "xl330": _xl330}
-
-
-def _compared(log: Run, published: Mapping[str, Published], motion: str) -> str:
-    """Return a row for each joint: with the law of the publication, and with
-    stribeck's automatic law.
-    """
+def _compared(
+    log_name: str, log: Run, published: Mapping[str, Published], motion: str
+) -> list[dict[str, Any]]:
+    """Friction of each joint by the law of the publication, and by stribeck's automatic law."""
     plain, auto = (
         _plain(log, motion),
         identify([log], Options(motion=motion, inertia="trust")).calibration,
     )
-    unit = plain.joints[next(iter(published))].parameters["coulomb"].unit
-    rows = [
-        "| joint | published Coulomb, viscous | stribeck, same law | verdict | held-out error | "
-        "stribeck, automatic law "
-        f"| held-out error | published error, {unit} |",
-        "|---|---|---|---|---|---|---|---|",
+    return [
+        {
+            "log": log_name,
+            "joint": name,
+            "published": [theirs.coulomb, theirs.viscous],
+            "coulomb": _interval(plain.joints[name].parameters["coulomb"]),
+            "viscous": _interval(plain.joints[name].parameters["viscous"]),
+            "verdict": _verdict(plain, name),
+            "error": plain.joints[name].held_out_rmse,
+            "law": _law(auto.joints[name]) + _misfit(auto, name),
+            "law_error": auto.joints[name].held_out_rmse,
+            "published_error": theirs.error,
+        }
+        for name, theirs in published.items()
     ]
-    for name, theirs in published.items():
-        one, chosen = plain.joints[name], auto.joints[name]
-        rows.append(
-            f"| {name} | {theirs.coulomb:.4g}, {theirs.viscous:.4g} | "
-            f"{_figure(one.parameters['coulomb'])}, "
-            f"{_figure(one.parameters['viscous'])} | {_verdict(plain, name)} | "
-            f"{one.held_out_rmse:.3g} | "
-            f"{_law(chosen)}{_misfit(auto, name)} | {chosen.held_out_rmse:.3g} | "
-            f"{'-' if theirs.error is None else f'{theirs.error:.3g}'} |"
-        )
-    return "\n".join(rows)
 
 
-def _loop(log: Run, motion: str) -> str:
-    """Return a row for each joint: test of least squares by instruments, with
-    the law of the publication.
-    """
-    tests = _plain(log, motion).fit["closed_loop"]
-    rows = [
-        "Least squares against instrumental variables, which are computed from the recorded "
-        "references (`closed loop`):",
-        "",
-        "| joint | verdict | significant differences above half an interval | Coulomb: least "
-        "squares, instruments | "
-        "viscous | inertia |",
-        "|---|---|---|---|---|---|",
+def _loop(log_name: str, log: Run, motion: str) -> list[dict[str, Any]]:
+    """Test of least squares by instruments for each joint, with the law of the publication."""
+    return [
+        {
+            "log": log_name,
+            "joint": name,
+            "verdict": test["verdict"],
+            "biased": test.get("biased", []),
+            **{
+                key: [test["parameters"][key][fit] for fit in ("least_squares", "instruments")]
+                for key in ("coulomb", "viscous", "inertia")
+            },
+        }
+        for name, test in _plain(log, motion).fit["closed_loop"].items()
     ]
-    for name, test in tests.items():
-        cells = [
-            f"{one['least_squares']:.4g}, {one['instruments']:.4g}"
-            for key in ("coulomb", "viscous", "inertia")
-            for one in (test["parameters"][key],)
-        ]
-        rows.append(
-            f"| {name} | {test['verdict']} | {', '.join(test.get('biased', ())) or '-'} | "
-            f"{' | '.join(cells)} |"
-        )
-    return "\n".join(rows)
 
 
 def _by_least_squares(log: Run) -> Run:
@@ -370,8 +312,9 @@ def _plain(log: Run, motion: str, directional: str = "auto") -> Calibration:
     ).calibration
 
 
-def _figure(parameter: Parameter) -> str:
-    return f"{parameter.value:.4g} ± {parameter.half_width or 0.0:.2g}"
+def _interval(parameter: Parameter) -> list[float]:
+    """Value and half width."""
+    return [parameter.value or 0.0, parameter.half_width or 0.0]
 
 
 def _law(joint: JointCalibration) -> str:

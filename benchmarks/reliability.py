@@ -25,18 +25,13 @@ import numpy as np
 import tomlkit
 
 from benchmarks.between import (
-    DAMAGED,
-    DELAY,
-    DELAYED,
-    DOUBLED,
-    LOST,
-    SWAPPED,
     WIRES,
     break_bus,
     spoil_frames,
 )
+from benchmarks.page import Table
 from benchmarks.pauses import robbed, watched
-from benchmarks.provenance import commit, listed
+from benchmarks.provenance import commit
 from stribeck.drivers.emulators.body import POWERS
 from stribeck.drivers.emulators.emulator import emulate
 from stribeck.drivers.realtime import real_time
@@ -289,24 +284,97 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Run all faults, judge the cases, and return the table."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Run all faults and judge the cases."""
     cases = [
         (protocol, fault, options.seed + seed)
         for seed in range(options.cases)
         for protocol in options.protocols
         for fault in options.faults
     ]
-    results = judged(cases, options.jobs)
-    others = [json.loads(path.read_text(encoding="utf-8")) for path in options.add]
+    groups = grouped(judged(cases, options.jobs))
     again = {(protocol, fault) for protocol, fault, _ in cases}
-    results += [
-        case
-        for other in others
-        for case in other["figures"]["cases"]
-        if (case["protocol"], case["fault"]) not in again
-    ]
-    return {"cases": results}, _page(results)
+    for path in options.add:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        groups += [
+            group
+            for group in record["figures"]["groups"]
+            if (group["protocol"], group["fault"]) not in again
+        ]
+    return {"groups": groups}
+
+
+def grouped(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the results of all cases of a protocol and a fault together."""
+    groups = []
+    for protocol, fault in dict.fromkeys((case["protocol"], case["fault"]) for case in results):
+        cases = [case for case in results if (case["protocol"], case["fault"]) == (protocol, fault)]
+        rest = [case["rest_after"] for case in cases if case["rest_after"] is not None]
+        groups.append(
+            {
+                "protocol": protocol,
+                "fault": fault,
+                "commits": sorted({case["commit"] for case in cases}),
+                "cases": len(cases),
+                "seen": dict(Counter(case["seen"] for case in cases).most_common()),
+                "rest_after": [round(seconds, 3) for seconds in rest],
+                "room": [round(case["room"], 4) for case in cases],
+                "missed": [case["missed"] for case in cases],
+                "segments": [case["segments"] for case in cases],
+                "again": sum(case.get("again", 0) > 0 for case in cases),
+                "wrong": {case["seed"]: case["breaches"] for case in cases if case["breaches"]},
+                "before": {case["seed"]: case["before"] for case in cases if case.get("before")},
+            }
+        )
+    return groups
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each fault, over all protocols."""
+    rows = []
+    for fault, required in FAULTS.items():
+        groups = [group for group in figures["groups"] if group["fault"] == fault]
+        if not groups:
+            continue
+        cases = sum(group["cases"] for group in groups)
+        rest = [seconds for group in groups for seconds in group["rest_after"]]
+        seen: Counter[str] = Counter()
+        for group in groups:
+            seen.update(group["seen"])
+        rows.append(
+            [
+                fault,
+                required.text.format(alone="left to their drives"),
+                cases,
+                cases - sum(len(group["wrong"]) for group in groups),
+                ", ".join(f"{outcome} {count}" for outcome, count in seen.most_common()),
+                f"{np.median(rest):.2f} ({max(rest):.2f})" if rest else "-",
+                f"{min(min(group['room']) for group in groups):.2f}",
+                sum(group["again"] for group in groups),
+            ]
+        )
+    protocols = ", ".join(dict.fromkeys(group["protocol"] for group in figures["groups"]))
+    return Table(
+        f"`stribeck run` moves two emulated drives over {protocols}; at a random instant of the "
+        "program comes a fault. Required in every case: joints stop, braked or held by their "
+        f"drives, within watchdog ({CHANGES['driver']['watchdog']:g} s), braking and {SLACK:g} s "
+        f"(Dynamixel {PROTOCOLS['dynamixel'].swings:g} s more); no powered or braked joint passes a "
+        "limit; none without brake falls, unless its own drive failed or lets go in silence "
+        "(Damiao, ODrive); finished segments can be read; the message names the failure; nothing "
+        f"hangs. A case in which this computer stood still for {1e3 * STOOD:g} ms is repeated. "
+        "Leave one core free: replies later than 50 ms stop the arm.",
+        [
+            "fault",
+            "must be",
+            "cases",
+            "as required",
+            "seen",
+            "powered motion after the fault s, median (most)",
+            "least room to a limit rad",
+            "repeated",
+        ],
+        rows,
+    )
 
 
 def judged(cases: Sequence[tuple[str, str, int]], jobs: int) -> list[dict[str, Any]]:
@@ -807,121 +875,3 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, int, list[str]]
 
 
 # the page
-
-INTRODUCTION = """\
-`stribeck run` moves two emulated drives at 250 Hz (Dynamixel: 200 Hz), one with a brake and one without (CubeMars: both with a
-brake). Each program is a process of its own on a loopback bus, or on a TCP line for Dynamixel. Each case has a fault at a
-random instant: in {set_up:g} % of the cases around the set-up or the enabling, in {first:g} % while the joints move slowly at
-first, otherwise between the first fast motion and the end of the program. Faults of frames last from then on, in both
-directions between the programs: {lost:g} % are lost; {delayed:g} % are delayed by up to {delay:g} ms, with all that follow;
-{doubled:g} % are doubled; {swapped:g} % are overtaken by the next frame; {damaged:g} % of the replies have wrong bits or a
-wrong length. The judge looks at the true motion of the emulated joints, and requires in every case:
-
-- No joint moves under power by more than {still:g} mrad later than watchdog ({watchdog:g} s), braking ({braking:.2g} s) and
-  {slack:g} s after the fault. Dynamixel has {swings:g} s more, in which the servo's own position loop may oscillate. If the
-  fault is tolerated, the time counts from the end of the program. A computer that was stopped for {stopped:g} s moves nothing
-  when it continues.
-- Each joint ends as the table says. A joint that the program could still stop is braked, or held by its drive if it has no
-  brake.
-- No joint that is powered or braked passes a position limit or its highest speed, although the motion comes as close to the
-  limits as a plan may. No joint without brake falls, unless its own drive has failed, or its drive switches its power off when
-  it hears nothing (Damiao, ODrive).
-- A second program, `stribeck check --reset` from another computer, is refused while the first program moves the joints.
-- Every segment that the run calls finished can be read to its last row, and the run says how it ended and how many replies it
-  missed.
-- Exit code and message name what failed, without a traceback, and nothing hangs. (A drive that is reset while the arm is being
-  powered may be powered again by the same enabling.)
-
-In the table, "not powered" is a program that refused before any joint had power, and "done" is a program that continued to the
-end of the plan. On a computer with several times more work than cores, replies are read later than the 50 ms after which an arm
-is stopped; then faults that should be tolerated end in a stop. Leave one core free, here and on hardware. "Stolen" is the share
-of this computer's time that its host gave to other machines during a case, if that was recorded. A process on each core, with
-the highest priority, only watches the clock. A case is repeated, {again} times at most, if one of these processes saw the
-computer stand still for {stood:g} ms or more, and if the only deviation is that the arm was stopped, came to rest late, or
-named the silence instead of the fault. "Again" counts such cases, and their first findings are listed below."""
-
-
-def _page(results: list[dict[str, Any]]) -> str:
-    arm_file = tomllib.loads(ARM.read_text(encoding="utf-8"))["joints"]
-    rows = [
-        INTRODUCTION.format(
-            watchdog=CHANGES["driver"]["watchdog"],
-            slack=SLACK,
-            still=1e3 * STILL,
-            swings=PROTOCOLS["dynamixel"].swings,
-            braking=max(joint["velocity"] / joint["acceleration"] for joint in arm_file.values()),
-            set_up=100 * SET_UP,
-            first=100 * FIRST,
-            lost=100 * LOST,
-            delayed=100 * DELAYED,
-            delay=1e3 * DELAY,
-            doubled=100 * DOUBLED,
-            swapped=100 * SWAPPED,
-            damaged=100 * DAMAGED,
-            stopped=STOPPED,
-            stood=1e3 * STOOD,
-            again=AGAIN,
-        ),
-        "",
-        "| protocol | fault | must be | cases | as required | seen | powered motion after the "
-        "fault s, median (most) "
-        "| least room to a limit rad | replies missed, median | segments kept, median | again | "
-        "stolen %, median (most) "
-        "| at commit |",
-        "|---" * 13 + "|",
-    ]
-    for protocol in PROTOCOLS:
-        for fault in FAULTS:
-            own = [
-                result
-                for result in results
-                if (result["protocol"], result["fault"]) == (protocol, fault)
-            ]
-            if not own:
-                continue
-            seen = Counter(result["seen"] for result in own).most_common()
-            rest = [result["rest_after"] for result in own if result["rest_after"] is not None]
-            missed, kept = (
-                np.median([result[key] for result in own]) for key in ("missed", "segments")
-            )
-            stolen = [100.0 * result["stolen"] for result in own if "stolen" in result]
-            right = sum(not result["breaches"] for result in own)
-            cells = [
-                protocol,
-                fault,
-                FAULTS[fault].text.format(alone=PROTOCOLS[protocol].alone),
-                len(own),
-                right,
-                ", ".join(f"{word} {count}" for word, count in seen),
-                f"{np.median(rest):.2f} ({max(rest):.2f})" if rest else "-",
-                f"{min(result['room'] for result in own):.2f}",
-                f"{missed:.0f}",
-                f"{kept:.0f} of {PASSES + 2}",
-                sum(result["again"] > 0 for result in own)
-                if all("again" in result for result in own)
-                else "-",
-                f"{np.median(stolen):.0f} ({max(stolen):.0f})" if stolen else "-",
-                listed(result["commit"] for result in own),
-            ]
-            rows.append(f"| {' | '.join(map(str, cells))} |")
-    wrong, before = (
-        [
-            f"- {result['protocol']}, {result['fault']}, seed {result['seed']}: "
-            f"{'; '.join(result[key])}"
-            for result in results
-            if result.get(key)
-        ]
-        for key in ("breaches", "before")
-    )
-    return "\n".join(
-        [
-            *rows,
-            "",
-            *(["Not as required:", "", *wrong] if wrong else ["Every case was as required."]),
-            *(
-                ["", "Cases that were repeated, with their first findings:", "", *before]
-                if before
-                else []
-            ),
-        ]
-    )

@@ -20,6 +20,7 @@ import numpy as np
 
 from benchmarks.compensation import follow
 from benchmarks.kept import judged_cases
+from benchmarks.page import Table
 from benchmarks.ripple_cases import Strokes
 from stribeck import Calibration, Feedforward, identify, load_run
 from stribeck.ident.fit.joint.options import Options
@@ -56,25 +57,58 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Judge all cases, tabulate."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Judge all cases."""
     cases = [Case(mode, seed) for mode in MODES for seed in range(options.seeds)]
     arms = [Case("arm", seed) for seed in range(1, options.arms + 1)]
     results = judged_cases([*cases, *arms], judge, options.jobs, options.kept)
     joints, of_arms = results[: len(cases)], results[len(cases) :]
     figures: dict[str, Any] = {"arms": of_arms}
-    rows = [
-        "| synthetic joints | runs | waves above the threshold | claimed | runs with an invented "
-        "wave | amplitude off, "
-        "median (95 %, worst) | of them above 20 standard errors: off by over 10 % | covered: "
-        "amplitude | phase |",
-        "|---" * 9 + "|",
-    ]
     for mode in MODES:
         own = [result for case, result in zip(cases, joints, strict=True) if case.mode == mode]
         figures[mode] = _figures(own, MODES[mode])
-        rows.append(_row(mode, figures[mode]))
-    return figures, "\n".join([*rows, "", *_arm_rows(of_arms)])
+    return figures
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each kind of synthetic joint."""
+    rows = []
+    for mode in MODES:
+        joints = figures[mode]
+        cells = list("-----")
+        if joints["waves"]:
+            median, high, worst = (100.0 * value for value in joints["off"])
+            cells = [
+                joints["waves"],
+                f"{100.0 * joints['claimed'] / joints['waves']:.1f}",
+                f"{median:.1f} ({high:.1f}, {worst:.1f})",
+                f"{100.0 * joints['covered']:.1f}, {100.0 * joints['phase_covered']:.1f}",
+                f"{joints['clear_off']} of {joints['clear']}",
+            ]
+        rows.append([mode, joints["runs"], joints["invented"], *cells])
+    arms = figures["arms"]
+    tracking = "; ".join(
+        f"{without:.2f} and {compensated:.2f}"
+        for arm in arms
+        for without, compensated in zip(arm["rms"]["without"], arm["rms"]["with"], strict=True)
+    )
+    return Table(
+        f"{len(arms)} simulated pendulums with cogging, calibrated with `--ripple auto`: "
+        f"{sum(all(arm['claimed']) for arm in arms)} are found; rms tracking error up to "
+        f"{' and '.join(f'{speed:g}' for speed in SPEEDS)} rad/s without ripple in the "
+        f"feed-forward and with it, mrad: {tracking}.",
+        [
+            "synthetic joints",
+            "runs",
+            "runs with an invented wave",
+            "waves above the threshold",
+            "claimed %",
+            "amplitude off %, median (95 %, worst)",
+            "amplitude, phase covered %",
+            f"above {_CLEAR:g} standard errors, off by {_ALLOWED:.0%}",
+        ],
+        rows,
+    )
 
 
 def judge(case: Case) -> dict[str, Any]:
@@ -204,18 +238,6 @@ def _figures(results: list[dict[str, Any]], least: float) -> dict[str, Any]:
     }
 
 
-def _row(mode: str, one: dict[str, Any]) -> str:
-    if not one["waves"]:
-        return f"| {mode} | {one['runs']} | - | - | {one['invented']} | - | - | - | - |"
-    off = " %, ".join(f"{100.0 * value:.1f}" for value in one["off"][1:])
-    return (
-        f"| {mode} | {one['runs']} | {one['waves']} | {100.0 * one['claimed'] / one['waves']:.1f} "
-        f"% | {one['invented']} | "
-        f"{100.0 * one['off'][0]:.1f} % ({off} %) | {one['clear_off']} of {one['clear']} | "
-        f"{100.0 * one['covered']:.1f} % | {100.0 * one['phase_covered']:.1f} % |"
-    )
-
-
 def _arm(seed: int) -> dict[str, Any]:
     """Calibrate the pendulum with ripple, with and without the option, and
     follow slow sines with both.
@@ -306,36 +328,3 @@ def _arm(seed: int) -> dict[str, Any]:
         ],
         "rms": rms,
     }
-
-
-def _arm_rows(results: list[dict[str, Any]]) -> list[str]:
-    if not results:
-        return []
-    rows = [
-        "| simulated pendulum | cogging | claimed: cogging, friction ripple, all | amplitude off "
-        "| held-out error, N·m | "
-        "half width of Coulomb friction, N·m | "
-        + " | ".join(f"rms error up to {speed:g} rad/s, mrad" for speed in SPEEDS)
-        + " |",
-        "|---" * (6 + len(SPEEDS)) + "|",
-    ]
-    for one in results:
-        claimed = ", ".join("yes" if there else "no" for there in one["claimed"])
-        off = "-" if one["off"] is None else f"{100.0 * one['off']:+.1f} %"
-        pairs = zip(one["rms"]["without"], one["rms"]["with"], strict=True)
-        tracked = " | ".join(f"{without:.2f} -> {own:.2f}" for without, own in pairs)
-        rows.append(
-            f"| seed {one['seed']} | {one['size']:.2f} N·m, {one['order']:g} a turn | {claimed}, "
-            f"{one['waves']} | "
-            f"{off} | {one['held_out'][0]:.3f} -> {one['held_out'][1]:.3f} | "
-            f"{one['half_widths'][0]:.3f} -> "
-            f"{one['half_widths'][1]:.3f} | {tracked} |"
-        )
-    return [
-        *rows,
-        "",
-        "Errors and half widths: without `--ripple`, and with `--ripple auto`. In torque mode, "
-        "the pendulum "
-        "follows slow sines; feed-forward is the calibration's friction, with its ripple or "
-        "without.",
-    ]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.judge import coldness
+from benchmarks.page import Table
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
@@ -62,8 +63,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel campaigns")
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Measure, judge, tabulate."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure and judge."""
     cases = [
         (arm, way, seed)
         for arm in options.arms
@@ -72,7 +73,46 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     ]
     with ProcessPoolExecutor(options.jobs) as pool:
         results = list(pool.map(measure, *zip(*cases, strict=True), [options.target] * len(cases)))
-    return {"cases": results}, _table(results, options.target)
+    return {"cases": results}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each arm."""
+    rows = []
+    for arm in dict.fromkeys(case["arm"] for case in figures["cases"]):
+        minutes, bands, inside = {}, [], []
+        for method in WAYS:
+            cases = [
+                case for case in figures["cases"] if (case["arm"], case["way"]) == (arm, method)
+            ]
+            minutes[method] = np.array([case["robot_time_s"] for case in cases]) / 60.0
+            bands.append(f"{100.0 * max(max(case['band'].values()) for case in cases):.1f}")
+            inside.append(f"{100.0 * np.mean([case['covered'] for case in cases]):.0f}")
+        part = np.median(minutes["paper"]) / np.median(minutes["whole-arm"])
+        rows.append(
+            [
+                arm,
+                *(f"{np.median(times):.1f} ({times.max():.1f})" for times in minutes.values()),
+                f"1/{part:.0f}",
+                ", ".join(bands),
+                ", ".join(inside),
+            ]
+        )
+    return Table(
+        "Robot minutes, median (largest), until the 95 % band of every joint is within 5 % over "
+        "the tested speeds and loads; bands and coverage in the order of the methods. The paper's "
+        f"sweep: one posture, one joint at a time, {SPEEDS} speeds from {SLOWEST:g} rad/s, at most "
+        f"{REPEATS} times; it tests almost one load only. {ROUGH}: twice noise, ripple and "
+        f"scatter; {LOADED}: 2 kg that the model lacks; {SERVOS}: four small servos.",
+        [
+            "arm",
+            *WAYS.values(),
+            "whole arm over the paper's time",
+            "widest bands %",
+            "friction in the band %",
+        ],
+        rows,
+    )
 
 
 def measure(name: str, way: str, seed: int, target: float) -> dict[str, Any]:
@@ -190,51 +230,3 @@ def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:
         speed = points["speed"].to_numpy(dtype=float)
         inside.append(np.abs(fit.predict(speed, load) - true) <= fit.band(speed, load))
     return float(np.mean(np.concatenate(inside)))
-
-
-def _table(results: list[dict[str, Any]], target: float) -> str:
-    rows = [
-        "The table has the robot time until the 95 % band of friction is within "
-        f"{100.0 * target:g} % for every joint, over the tested speeds and loads:",
-        "",
-        "| arm | way | campaigns | robot minutes, median (largest) | runs | widest band | "
-        "friction in the band | part of "
-        "the paper's time |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for arm in dict.fromkeys(result["arm"] for result in results):
-        paper_time = next(
-            result["robot_time_s"]
-            for result in results
-            if result["arm"] == arm and result["way"] == "paper"
-        )
-        for way, words in WAYS.items():
-            own = [result for result in results if (result["arm"], result["way"]) == (arm, way)]
-            time = np.array([result["robot_time_s"] for result in own])
-            widest = max(max(result["band"].values()) for result in own)
-            inside = np.mean([result["covered"] for result in own])
-            rows.append(
-                f"| {arm} | {words} | {len(own)} | {np.median(time) / 60.0:.1f} "
-                f"({time.max() / 60.0:.1f}) | "
-                f"{max(result['runs'] for result in own)} | {100.0 * widest:.1f} % | "
-                f"{100.0 * inside:.0f} % | "
-                f"1/{paper_time / np.median(time):.0f} |"
-            )
-    rows += [
-        "",
-        f"- *The paper's sweep*: one posture, one joint at a time, {SPEEDS} speeds spaced evenly "
-        "in the logarithm. The "
-        f"lowest speed is {SLOWEST:g} rad/s. At the highest, ramps take half of {TRAVEL:g} rad of "
-        "travel. The sweep is "
-        f"repeated until the band is reached, at most {REPEATS} times. The load hardly varies in "
-        "a single "
-        "posture, so the sweep tests almost one load only.",
-        "- *Friction in the band*: share of the joints' points whose true friction is within the "
-        "band.",
-        f"- *{ROUGH}*: twice the noise, ripple and scatter. *{LOADED}*: a payload of 2 kg that "
-        "the model does not "
-        f"contain, so the loads are wrong. *{SERVOS}*: four joints with small servos; the noise "
-        "is a fifth of the "
-        "smallest friction.",
-    ]
-    return "\n".join(rows)

@@ -8,7 +8,6 @@ XL330 are judged where they are.
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kept import judged_cases
+from benchmarks.page import Table
 from benchmarks.real_logs import LOGS, as_run
 from benchmarks.servo_truth import ServoPendulum
 from stribeck.ident.calibration.calibration import Calibration
@@ -48,11 +48,52 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Figures and table."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Fit random servos and the logs of a real servo."""
     found = judged_cases(range(options.cases), judge, options.jobs, options.kept)
-    real = _real()
-    return {"cases": found, "XL330": real}, _table(found, real)
+    return {"cases": found, "XL330": _real()}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each parameter."""
+    servos = figures["cases"]
+    rows = []
+    for name in NAMES:
+        fitted = [
+            servo["parameters"][name]
+            for servo in servos
+            if servo["right"] and name in servo["parameters"]
+        ]
+        judged = [entry for entry in fitted if entry["truth"] and name != "offset"]
+        errors = [entry["value"] / entry["truth"] - 1.0 for entry in judged]
+        widths = [entry["half"] / entry["truth"] for entry in judged]
+        rows.append(
+            [
+                name,
+                len(fitted),
+                f"{100.0 * np.sqrt(np.mean(np.square(errors))):.3g}" if judged else "-",
+                f"{100.0 * np.median(widths):.3g}" if judged else "-",
+                f"{100.0 * np.mean([entry['held'] for entry in fitted]):.3g}" if fitted else "-",
+            ]
+        )
+    moved = 1e3 * np.array([servo["moved"] for servo in servos])
+    apart = np.array(["back_emf" in servo["parameters"] for servo in servos])
+    real = ", ".join(f"{1e3 * error:.1f}" for error in figures["XL330"].values())
+    stuck = ""
+    if not apart.all():
+        stuck = (
+            f"; {np.sum(~apart)} that hardly moved without power are off by up to "
+            f"{np.max(moved[~apart]):.0f} mrad in a new drop"
+        )
+    return Table(
+        f"{len(servos)} random servos move a pendulum at two gains and drop it without power; "
+        f"growth with load is chosen rightly in {sum(servo['right'] for servo in servos)}. MuJoCo "
+        f"at a third gain: position error {np.median(moved):.1f} mrad in the median, worst "
+        f"{np.max(moved[apart]):.1f}{stuck}. Real XL330 (Rhoban/bam), mean error at each gain left "
+        f"out: {real or 'not here'} mrad; best published parameters, fitted on all gains: 69 mrad.",
+        ["parameter", "servos", "rms error %", "half width %, median", "covered %"],
+        rows,
+    )
 
 
 def random_servo(seed: int) -> ServoPendulum:
@@ -169,67 +210,3 @@ def _real() -> dict[str, float]:
             )
             for left, own in runs.items()
         }
-
-
-def _table(found: list[dict[str, Any]], real: dict[str, float]) -> str:
-    return "\n".join(_lines(found, real))
-
-
-def _lines(found: list[dict[str, Any]], real: dict[str, float]) -> Iterator[str]:
-    moved, without = (1e3 * np.array([one[key] for one in found]) for key in ("moved", "without"))
-    yield (
-        f"{len(found)} random servos. A pendulum of 0.2 to 0.8 kg follows two sines at gains of "
-        f"{' and '.join(f'{g:g}' for g in GAINS)}, 4.5 s each, once without and once with a drop "
-        "without power; the encoder "
-        "has 4096 steps. SciPy integrates the truth. Laws and loads compete. "
-        f"At a gain of {LEFT_OUT:g}, MuJoCo (`attach`) moves a new motion with the calibration."
-    )
-    yield ""
-    apart = np.array(["back_emf" in one["parameters"] for one in found])
-    yield (
-        f"Growth with load was chosen rightly in {sum(one['right'] for one in found)} of "
-        f"{len(found)}. Position error at the "
-        f"left-out gain: median {np.median(moved):.1f} mrad, worst {np.max(moved[apart]):.1f}; "
-        "without friction median "
-        f"{np.median(without):.0f}. {np.sum(~apart)} joints stuck or hardly moved without power. "
-        "The damping by their motor "
-        "is part of their viscous friction, and a new drop without power is too slow in the "
-        "simulation"
-        f"{f': {np.max(moved[~apart]):.0f} mrad at most' if np.any(~apart) else ''}."
-    )
-    yield ""
-    yield (
-        "| parameter | servos | rms error % | median half width % | intervals that contain the "
-        "truth % |"
-    )
-    yield "|---|---|---|---|---|"
-    for name in NAMES:
-        own = [
-            one["parameters"][name] for one in found if name in one["parameters"] and one["right"]
-        ]
-        large = [one for one in own if abs(one["truth"]) > 0.0 and name != "offset"]
-        off = (
-            np.sqrt(np.mean([(one["value"] / one["truth"] - 1.0) ** 2 for one in large]))
-            if large
-            else np.nan
-        )
-        half = np.median([one["half"] / one["truth"] for one in large]) if large else np.nan
-        covered = np.mean([one["held"] for one in own]) if own else np.nan
-        yield f"| {name} | {len(own)} | {_percent(off)} | {_percent(half)} | {_percent(covered)} |"
-    if real:
-        yield ""
-        yield (
-            "XL330 (Rhoban/bam, Apache-2.0): 0.49 kg at 0.1 m, four kinds of motion at each gain, "
-            "two gains fitted, mean "
-            "absolute position error at the third. The best published parameters, fitted on all "
-            "gains: 69 mrad in the mean."
-        )
-        yield ""
-        yield "| gain left out | error mrad |"
-        yield "|---|---|"
-        for gain, error in real.items():
-            yield f"| {gain} | {1e3 * error:.1f} |"
-
-
-def _percent(value: float) -> str:
-    return "-" if np.isnan(value) else f"{100.0 * value:.3g}"

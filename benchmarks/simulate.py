@@ -12,6 +12,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from benchmarks.mujoco_chains import SOFTNESS, against_mujoco, rubbing_against_mujoco
+from benchmarks.page import Table
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.model.chains.loop_geometry import gap
 from stribeck.ident.model.chains.rest import equilibrium
@@ -43,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--long", type=float, default=60.0)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Simulate, compare, sweep."""
     found = {name: _simulated(*case, options.seconds) for name, case in _cases().items()}
     found |= {
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     judged = {name: against_mujoco(name, 0.3) for name in ("planar-3-prr", "gough-stewart")}
     judged["planar-3-prr, friction by load"] = rubbing_against_mujoco(0.6)
     rigid, elastic = trends()
-    figures = {
+    return {
         "motions": found,
         "softness": SOFTNESS,
         "mujoco": judged,
@@ -62,37 +63,27 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         "rigid": rigid,
         "elastic": elastic,
     }
-    rows = [
-        f"| {name} | {one['events']} | {one['seconds']:.1f} | {one['energy']:.0e} | "
-        + ("– |" if one["gap"] is None else f"{one['gap']:.0e} |")
-        for name, one in found.items()
-    ]
-    told = [
-        f"| {name} | " + " | ".join(f"{error:.1e}" for error in errors) + " |"
-        for name, errors in judged.items()
-    ]
-    closures = " | ".join(
-        f"{constant * 1e3:g} ms, {step * 1e3:g} ms" for step, constant in SOFTNESS
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each motion."""
+    judged = ", ".join(f"{name} {errors[-1]:.1e}" for name, errors in figures["mujoco"].items())
+    return Table(
+        "Energy: largest imbalance between energy and work, relative to the largest energy or "
+        "work. Largest difference of a joint from MuJoCo with constraints of "
+        f"{1e3 * figures['softness'][-1][1]:g} ms, rad or m: {judged}.",
+        ["motion", "joints stop or break loose", "time s", "energy", "gap of loops, m or rad"],
+        [
+            [
+                name,
+                motion["events"],
+                f"{motion['seconds']:.1f}",
+                f"{motion['energy']:.0e}",
+                "-" if motion["gap"] is None else f"{motion['gap']:.0e}",
+            ]
+            for name, motion in figures["motions"].items()
+        ],
     )
-    table = (
-        f"Motions of {options.seconds:g} s at the default tolerance. Energy: largest imbalance "
-        "between energy and the "
-        "work of drives, friction and damping, relative to the largest kinetic energy, change of "
-        "energy, or work. Gap: "
-        "largest gap of the loops.\n\n| motion | joints stop or break loose | time, s | energy | "
-        "gap, m or rad "
-        "|\n|---|---|---|---|---|\n"
-        + "\n".join(rows)
-        + "\n\nMuJoCo with `connect` constraints: largest difference of a joint's position over "
-        "0.3 s, rad or m, by "
-        "time constant of the constraints and time step (0.6 s with load-dependent friction, "
-        "whose level is set in "
-        f"every step for the load in MuJoCo)\n\n| chain | {closures} "
-        f"|\n|---|{'---|' * len(SOFTNESS)}\n"
-        + "\n".join(told)
-        + "\n\nThe trends of P3 on the flexible arm are in [mechanisms](../mechanisms.md)."
-    )
-    return figures, table
 
 
 def _cases() -> dict[str, tuple[Mechanism, Torque, np.ndarray]]:

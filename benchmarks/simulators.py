@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.consumers import ARMATURE, FUNCTIONS, MUJOCO, OTHERS, Consumer, Functions, installed
+from benchmarks.page import Table
 from stribeck import joint_loads
 from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
@@ -43,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Calibrate lab6 in simulation, and judge all ways whose packages are installed."""
     with tempfile.TemporaryDirectory() as folder:
         made = calibrate(
@@ -65,7 +66,51 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     left_out = {one.name: one.missing for one in asked if one.missing} | {
         name: (library,) for name, library in FUNCTIONS.items() if not installed(library)
     }
-    return {"rows": rows, "left_out": left_out}, _table(rows, left_out, made, options)
+    packages = {name for one in (*MUJOCO, *OTHERS) for name in one.packages}
+    versions = {name: installed(name) for name in sorted(packages | set(FUNCTIONS.values()))}
+    return {
+        "rows": rows,
+        "left_out": left_out,
+        "laws": {name: f"{joint.law}, {joint.load}" for name, joint in made.joints.items()},
+        "versions": {name: version for name, version in versions.items() if version},
+    }
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each simulator and form of friction, the worst of its time steps."""
+    rows = []
+    for name in dict.fromkeys(row["way"] for row in figures["rows"]):
+        steps = [row for row in figures["rows"] if row["way"] == name]
+        took = max(row["us"] for row in steps)
+        largest = [
+            max((row[key] for row in steps if row[key] is not None), default=None)
+            for key in ("without_load", "with_load", "first", "drift")
+        ]
+        rows.append(
+            [
+                name,
+                *map(_percent, largest[:2]),
+                *map(_short, largest[2:]),
+                f"{took:{'.0f' if took >= 10.0 else '.2g'}}",
+            ]
+        )
+    left_out = ", ".join(figures["left_out"])
+    return Table(
+        "lab6; the worst joint, and the worst time step from 1 to 5 ms. At rest 0.9 of static "
+        "friction pulls: motion in two seconds, and speed up to 60 s (Genesis 20 s, Newton 10 s). "
+        "Goals: attach 0.1 %, MJCF 1 % without load, "
+        "2e-8 rad/s, 200 µs. All on the CPU."
+        + (f" Not installed: {left_out}." if left_out else ""),
+        [
+            "friction by",
+            "sliding without load %",
+            "with load %",
+            "first motion rad",
+            "drift rad/s",
+            "µs a step",
+        ],
+        rows,
+    )
 
 
 def judged(
@@ -173,60 +218,6 @@ def _relative(made: Calibration, truth: Array, off: Array) -> dict[str, float]:
     part = 100.0 * np.sqrt(np.mean(off**2, axis=0) / np.mean(truth**2, axis=0))
     loaded = np.array([joint.load != "none" for joint in made.joints.values()])
     return {"without_load": float(part[~loaded].max()), "with_load": float(part[loaded].max())}
-
-
-def _table(
-    rows: list[dict[str, Any]],
-    left_out: dict[str, tuple[str, ...]],
-    made: Calibration,
-    options: argparse.Namespace,
-) -> str:
-    loads = ", ".join(
-        f"{name} {joint.law}{'' if joint.load == 'none' else f' with {joint.load}'}"
-        for name, joint in made.joints.items()
-    )
-    ran = {name for one in (*MUJOCO, *OTHERS) for name in one.packages} | set(FUNCTIONS.values())
-    versions = ", ".join(f"{name} {installed(name)}" for name in sorted(ran) if installed(name))
-    text = [
-        f"lab6, calibrated in simulation: {loads}. Sliding: rms error relative to rms friction of "
-        "the worst joint, over "
-        f"{len(_SPEEDS)} speeds from 0.01 to 1 rad/s, as the mean of both directions, in "
-        f"{options.postures} random postures; "
-        "the motion is given, and the drives supply gravity and the friction of the law. At rest, "
-        "without gravity: 0.9 of "
-        "static friction pulls at each joint, reached within one second; motion of the worst "
-        "joint in the first two seconds, "
-        f"and its mean speed later, up to {options.seconds:.0f} s (Genesis 20 s, Newton 10 s). "
-        "Each joint has a rotor of "
-        f"{ARMATURE:g} kg·m². Time of a step: called from Python, one arm; for functions, per "
-        f"state in a batch of {_BATCH}. "
-        "All on the CPU. Goals: attach 0.1 %, MJCF 1 % for joints without load, drift below 1e-6 "
-        "rad in a minute, that is "
-        "2e-8 rad/s, 0.2 ms a step.",
-        "",
-        f"Versions: {versions}.",
-        "",
-        "| friction by | step ms | sliding, joints without load % | joints with load % | first "
-        "motion rad | drift rad/s "
-        "| µs a step |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        step, took = "-" if row["step"] is None else f"{1e3 * row['step']:g}", row["us"]
-        text.append(
-            f"| {row['way']} | {step} | {_percent(row['without_load'])} | "
-            f"{_percent(row['with_load'])} "
-            f"| {_short(row['first'])} | {_short(row['drift'])} | "
-            f"{took:{'.0f' if took >= 10.0 else '.2g'}} |"
-        )
-    if left_out:
-        text += [
-            "",
-            "Not run, as a package is not installed: "
-            + "; ".join(f"{name} ({', '.join(missing)})" for name, missing in left_out.items())
-            + ".",
-        ]
-    return "\n".join(text)
 
 
 def _percent(value: float) -> str:

@@ -423,23 +423,18 @@ def trials(folder: Path, pool: Executor, count: int, first: int) -> pd.DataFrame
     return pd.DataFrame([row for rows in pool.map(trial, cases, chunksize=5) for row in rows])
 
 
-def table(found: pd.DataFrame) -> str:
-    """Return the table of trials."""
-    rows = [
-        f"{BASES} recorded runs of two joints with random friction are spoiled at random. A trial "
-        "is right if the fault is "
-        "named with its joint or refused, if there is no finding that the unspoiled run lacks, "
-        "and if the friction of "
-        "every joint with a correct torque stays within the 95 % band of the unspoiled run (rms "
-        "over the points). Goal: at "
-        "least 98 %.",
-        "",
-        "| scenario | right is | cases | right |",
-        "|---|---|---|---|",
-    ]
-    for name, (_, right) in SCENARIOS.items():
-        own = found[found["scenario"] == name]
+def figures(found: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the share of right trials of every scenario, with the faults of the others."""
+    rows = []
+    for name, (_, required) in SCENARIOS.items():
+        faults = found[found["scenario"] == name]["wrong"]
         rows.append(
-            f"| {name} | {right} | {len(own)} | {100 * (own['wrong'] == '').mean():.1f} % |"
+            {
+                "scenario": name,
+                "required": required,
+                "cases": len(faults),
+                "right": float((faults == "").mean()),
+                "faults": [fault for fault in faults if fault],
+            }
         )
-    return "\n".join(rows)
+    return rows

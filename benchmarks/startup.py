@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.page import Table
+
 STARTS = {
     "stribeck --help": ("from stribeck.experiments.cli.entry import main; main()", "--help"),
     "import stribeck": ("import stribeck",),
@@ -20,15 +22,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=15)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Start each program several times, after one warm-up."""
     seconds = {name: _seconds(code, options.runs) for name, code in STARTS.items()}
-    rows = [
-        f"| `{name}` | {np.median(taken):.2f} ({max(taken):.2f}) |"
-        for name, taken in seconds.items()
-    ]
-    return {"s": seconds}, "\n".join(
-        [f"| start | s, median (largest) of {options.runs} |", "|---|---|", *rows]
+    return {"s": seconds}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each program."""
+    return Table(
+        "`pass` is Python alone.",
+        ["start", "s, median (largest)"],
+        [
+            [f"`{name}`", f"{np.median(seconds):.2f} ({max(seconds):.2f})"]
+            for name, seconds in figures["s"].items()
+        ],
     )
 
 

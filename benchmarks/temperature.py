@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kept import judged_cases
+from benchmarks.page import Table
 from benchmarks.temperature_truth import (
     COLD,
     DURATION,
@@ -50,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Fit and judge all cases."""
     cases = [
         (kind, seed)
@@ -64,7 +65,46 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     }
     sensed = [_summary(kind, of[kind]) for kind in SENSED]
     heated = [_heated_summary(kind, of[kind]) for kind in (*HEATED, *UNHEATED)]
-    return {"kinds": sensed, "heated": heated}, _table(sensed, heated)
+    return {"kinds": sensed, "heated": heated}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each kind of truth."""
+    rows = [
+        [
+            f"sensor: {row['kind']}",
+            f"{row['claimed']:.0f}",
+            f"{row['median_30']:.2f}, {row['high_30']:.2f}",
+            f"{row['held_30']:.1f}",
+            f"{row['median_50']:.1f}, {row['high_50']:.1f}",
+            f"{row['held_50']:.1f}",
+            f"{row['ratio']:.3f}, {row['worst']:.3f}",
+        ]
+        for row in figures["kinds"]
+    ]
+    for row in figures["heated"]:
+        cells = list("-----")
+        if row["claimed"]:
+            error = f"{row['median']:.2f}, {row['high']:.2f}"
+            ratio = f"{row['ratio']:.3f}, {row['worst']:.3f}"
+            cells = [error, f"{row['held']:.1f}", "-", "-", ratio]
+        rows.append([f"no sensor: {row['kind']}", f"{row['claimed']:.0f}", *cells])
+    return Table(
+        f"{figures['kinds'][0]['joints']} joints a row; a warm-up from 20 to 40 °C, or heat of "
+        "friction from a cold start. Errors: median, 95 % quantile. Ratio to a law without "
+        "temperature: median, worst. Goals: 3 % at 30 °C, 5 % at 50 °C, ratio 0.25; claims of none, "
+        "constant friction, drift and running-in would be false.",
+        [
+            "truth",
+            "claimed %",
+            "error % (sensor: at 30 °C)",
+            "covered %",
+            "error at 50 °C %",
+            "covered at 50 °C %",
+            "ratio",
+        ],
+        rows,
+    )
 
 
 def judge(of: tuple[str, int]) -> dict[str, Any]:
@@ -204,78 +244,3 @@ def _heated_summary(kind: str, found: Sequence[dict[str, Any]]) -> dict[str, Any
         "ratio": _percent(claimed, "ratio", 0.5) / 100.0,
         "worst": _percent(claimed, "ratio", 1.0) / 100.0,
     }
-
-
-def _table(sensed: Sequence[dict[str, Any]], heated: Sequence[dict[str, Any]]) -> str:
-    """Return the page."""
-    text = [
-        "Joints with Stribeck effect and friction that grows with the load "
-        "(`benchmarks/temperature_truth.py`, coefficients "
-        "of our own); friction levels scatter by 0.5 %, noise of 0.02 N·m. All laws compete.",
-        "",
-        "## With a sensor",
-        "",
-        "One warm-up from 20 to 40 °C: 144 round trips at 12 interleaved speeds from 0.02 to 1.5 "
-        "rad/s and 6 loads. Viscous "
-        "friction falls along a line, an exponential decay to a floor, or a parabola, while the "
-        "dry part falls by 0.1 to "
-        "0.6 % per K. The law of Bittencourt's kind is none of those that compete: static "
-        "friction and the Stribeck velocity "
-        "grow with temperature, and the load has an exponential in speed of its own. "
-        "`fit_temperature(..., load=load)`. "
-        "Errors: rms over 50 speeds and 5 loads, relative to rms friction, median and 95 % "
-        "quantile of joints. Covered: "
-        "share of these states whose true friction is inside the band. Ratio: error over 20 to 40 "
-        "°C relative to a law "
-        "without temperature, median and worst. Goals: 3 % at 30 °C, 5 % and covered at 50 °C, "
-        "ratio at most 0.25.",
-        "",
-        "| truth | joints | claimed % | error at 30 °C % | covered % | error at 50 °C % | covered "
-        "% | half width at 50 °C % "
-        "| ratio |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    text += [
-        f"| {row['kind']} | {row['joints']} | {row['claimed']:.1f} | {row['median_30']:.2f}, "
-        f"{row['high_30']:.2f} | "
-        f"{row['held_30']:.1f} | {row['median_50']:.1f}, {row['high_50']:.1f} | "
-        f"{row['held_50']:.1f} | "
-        f"{row['band_50']:.1f} | {row['ratio']:.3f}, {row['worst']:.3f} |"
-        for row in sensed
-    ]
-    text += [
-        "",
-        "## Without a sensor",
-        "",
-        "The same joints, heated by their friction and cooled by the surroundings, with a time "
-        "constant of 200 to 700 s, "
-        "or by two bodies, one of 60 to 150 s and one that is 5 to 8 times slower. 72 round trips "
-        "of 10 s heat, 10 min of "
-        "rest, 72 round trips. "
-        "`fit_self_heating(..., load=load)`. Errors are those of another motion from a cold "
-        "start: 10 min at 0.6 rad/s, "
-        "5 min of rest, 50 strokes at other speeds, the state followed with the fitted friction. "
-        "Second: share of the "
-        "claimed joints with a second time constant. Time constant covered: of the joints with as "
-        "many time constants as "
-        "the truth. The rows without heating are claims that would be false: constant friction, "
-        "friction "
-        "that drifts along a line by 3 to 10 %, and running-in (an exponential decay by 5 to 15 "
-        "%).",
-        "",
-        "| truth | joints | claimed % | second % | error % | covered % | time constant covered % "
-        "| ratio |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    text += [
-        f"| {row['kind']} | {row['joints']} | {row['claimed']:.1f} | "
-        + (
-            f"{row['second']:.0f} | {row['median']:.2f}, {row['high']:.2f} | {row['held']:.1f} | "
-            f"{row['time_held']:.0f} | "
-            f"{row['ratio']:.3f}, {row['worst']:.3f} |"
-            if row["claimed"]
-            else "- | - | - | - | - |"
-        )
-        for row in heated
-    ]
-    return "\n".join(text)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import tomlkit
 
+from benchmarks.page import Table
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.methods.registry import DEFAULT, plan_method
 from stribeck.experiments.recording.drive_plan import drive_plan
@@ -46,8 +46,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2)
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
-    """Drive the plans, fit and judge the runs, and return the table."""
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Drive the plans, fit and judge the runs."""
     cases = [
         (wrist, seed)
         for wrist in WRISTS
@@ -55,7 +55,46 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     ]
     with ProcessPoolExecutor(options.jobs) as pool:
         found = list(pool.map(judge, cases))
-    return {"cases": found}, _table(found)
+    return {"cases": found}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each wrist."""
+    rows = []
+    for wrist in dict.fromkeys(case["wrist"] for case in figures["cases"]):
+        cases = [case for case in figures["cases"] if case["wrist"] == wrist]
+        stated, blind = (
+            [100.0 * error for case in cases for error in case["errors"][how].values()]
+            for how in ("told", "blind")
+        )
+        parameters = [entry for case in cases for entry in case["parameters"]]
+        laws = [law for case in cases for law in case["laws"].values()]
+        identified = sum(entry["verdict"] == "identified" for entry in parameters)
+        rows.append(
+            [
+                wrist,
+                len(cases),
+                f"{np.median(stated):.2f} ({max(stated):.2f})",
+                f"{np.median(blind):.0f}",
+                f"{laws.count('stribeck')} of {len(laws)}",
+                f"{identified} of {len(parameters)}",
+                f"{sum(entry['held'] for entry in parameters)} of {len(parameters)}",
+            ]
+        )
+    return Table(
+        "Rms error of the friction of j5 and j6, relative to rms friction, at random speeds of all "
+        "joints.",
+        [
+            "wrist",
+            "cases",
+            "error with the transmission %, median (worst)",
+            "without it %",
+            "motor law is Stribeck",
+            "motor parameters identified",
+            "covered",
+        ],
+        rows,
+    )
 
 
 def judge(case: tuple[str, int]) -> dict[str, Any]:
@@ -144,34 +183,3 @@ def _errors(calibration: Calibration, truth: SimulatedArm, seed: int) -> dict[st
         for j, name in enumerate(truth.names)
         if name in ("j5", "j6")
     }
-
-
-def _table(found: list[dict[str, Any]]) -> str:
-    lines = [
-        "Friction of j5 and j6 while all joints move at random speeds of 0.02 to 1 rad/s: rms "
-        "error relative to the rms "
-        "of friction, median and worst case, with the stated transmission and without it. "
-        "Parameters of motor friction: "
-        "number of identified parameters, and number of intervals that contain the truth.",
-        "",
-        "| wrist | cases | with the transmission | worst | without | motor law is Stribeck | "
-        "identified | covered |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for wrist in WRISTS:
-        own = [one for one in found if one["wrist"] == wrist]
-        if not own:
-            continue
-        told, blind = (
-            np.array([error for one in own for error in one["errors"][how].values()])
-            for how in ("told", "blind")
-        )
-        rows = pd.DataFrame([row for one in own for row in one["parameters"]])
-        laws = [law for one in own for law in one["laws"].values()]
-        lines.append(
-            f"| {wrist} | {len(own)} | {100 * np.median(told):.2f} % | {100 * told.max():.2f} % | "
-            f"{100 * np.median(blind):.0f} % | {laws.count('stribeck')} of {len(laws)} | "
-            f"{(rows['verdict'] == 'identified').sum()} of {len(rows)} | "
-            f"{int(rows['held'].sum())} of {len(rows)} |"
-        )
-    return "\n".join(lines)

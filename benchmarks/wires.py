@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import tomlkit
 
 from benchmarks.judge import judge_parameters
 from benchmarks.main_job import motions_of_points
+from benchmarks.page import Table
 from benchmarks.pauses import near, watched
 from benchmarks.provenance import commit
 from stribeck.drivers.realtime import real_time
@@ -51,12 +51,6 @@ RATES: dict[str, dict[float, dict[str, Any]]] = {
     "canopen": {250.0: {}, 500.0: {}, 1000.0: {"driver": {"bit_rate": 2e6}}},
     "dynamixel": {200.0: {}, 500.0: {}, 1000.0: {"driver": {"baud_rate": 4_000_000}}},
 }
-NOTES = {
-    "canopen": "Two CANopen drives at 1 kHz would take 71 % of 1 Mbit/s, or 79 % with torque "
-    "mode, and are refused; "
-    "this row has 2 Mbit/s in its arm file.",
-    "dynamixel": "Two Dynamixel servos at 1 kHz have 4 Mbit/s in their arm file.",
-}
 WITHIN = 1.96  # allowed difference in standard errors
 LEAST = 20.0  # s; least waiting time
 # fraction of a period by which a cycle may begin earlier than usual after its tick
@@ -67,29 +61,6 @@ PATIENCE = 3.0
 TRIES = 6
 # message of a run that such a pause stopped
 PAUSED = r"has not replied for \d+ ms|sent nothing for \d+ ms"
-CYCLES = (
-    "Cycles: latency is the time from request to reply; lateness is the deviation of a cycle from "
-    "the time grid of its rate. "
-    "Cells: median, 99 %, 99.9 %, largest. The first rows are those of a program that only waits "
-    "for its cycles.",
-    "",
-    "A sample of the arm is lost if the reply of a joint is missed or if the whole cycle is "
-    "skipped. A cycle that begins "
-    "late, but before the next cycle, loses no sample. `longest without` is the longest time "
-    "without a lost sample.",
-    "",
-    "During the run, a program of higher priority on each core reads the clock every millisecond. "
-    "If this program is late by "
-    "more than a millisecond, the core was not available to any program: this is a pause. A "
-    "sample belongs to a pause from "
-    "three periods before it to 10 ms after it. A run with two joints that lost samples in pauses "
-    "only is repeated, up to "
-    f"{TRIES - 1} times; `again` has the losses of the earlier runs. A run with a loss outside "
-    "pauses is never repeated, and "
-    "neither is a run with more joints. If the computer pauses for more than 50 ms, the arm is "
-    "stopped; `ended` has the "
-    "number of stopped runs before the run in the table.",
-)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +93,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Calibrate over the wire and in process, compare, then run at each rate."""
     jobs = {
         protocol: [main_job(protocol, options.small, seed) for seed in options.seeds]
@@ -145,7 +116,51 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
             before["rates"] | paces,
             before["waiting"] | idle,
         )
-    return {"main_job": jobs, "rates": paces, "waiting": idle}, _page(jobs, paces, idle)
+    return {"main_job": jobs, "rates": paces, "waiting": idle}
+
+
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each run over a wire."""
+    jobs = [job for jobs in figures["main_job"].values() for job in jobs]
+    close = [entry["off"] <= WITHIN for job in jobs for entry in job["parameters"]]
+    runs: dict[tuple[str, int, float], list[dict[str, Any]]] = {}
+    for protocol, campaigns in figures["main_job"].items():
+        for run in (*campaigns, *figures["rates"].get(protocol, {}).values()):
+            runs.setdefault((protocol, run.get("joints", 2), run["rate"]), []).append(run)
+    rows = [
+        [
+            protocol,
+            joints,
+            f"{rate:.0f}",
+            sum(run["rows"] for run in own),
+            f"{sum(run['lost'] for run in own)}, {sum(run['lost_unheld'] for run in own)}",
+            f"{min(run['clear_s'] for run in own):.0f}",
+            *(
+                _listed(np.max([run[key] for run in own], axis=0))
+                for key in ("latency_ms", "lateness_ms")
+            ),
+        ]
+        for (protocol, joints, rate), own in runs.items()
+    ]
+    waiting = ", ".join(f"{idle['lateness_ms'][2]:.2f}" for idle in figures["waiting"].values())
+    return Table(
+        f"{sum(close)} of {len(close)} parameters agree over the wire and in process within "
+        f"{WITHIN} standard errors (95 % by chance). A sample is lost if a reply is missed or a "
+        "cycle skipped; in a pause this computer ran no program. Latency and lateness: "
+        "median, 99 %, 99.9 %, largest; a program that only waits is late by "
+        f"{waiting} ms (99.9 %). Buses at 1 kHz have 2 Mbit/s (CANopen) and 4 Mbit/s.",
+        [
+            "protocol",
+            "joints",
+            "rate Hz",
+            "cycles",
+            "samples lost, outside pauses",
+            "longest without loss s",
+            "latency ms",
+            "lateness ms",
+        ],
+        rows,
+    )
 
 
 def main_job(protocol: str, small: bool, seed: int) -> dict[str, Any]:
@@ -405,74 +420,6 @@ def compared(run: Run, inside: Run) -> dict[str, Any]:
             for name, found in wired.calibration.joints.items()
         },
     }
-
-
-def _page(
-    jobs: dict[str, list[dict[str, Any]]],
-    paces: dict[str, dict[float, dict[str, Any]]],
-    idle: dict[str, dict[str, Any]],
-) -> str:
-    all_jobs = [(protocol, job) for protocol, found in jobs.items() for job in found]
-    every = [row["off"] <= WITHIN for _, job in all_jobs for row in job["parameters"]]
-    rows = [
-        "The same plan is run over the wire and in process, with different random noise and "
-        "scatter of strokes. A "
-        f"difference is within the intervals if it is within {WITHIN} combined standard errors; "
-        "95 % of the differences "
-        f"are by chance. Here {sum(every)} of {len(every)} are.",
-        "",
-        "| protocol | arm | seed | robot time s | parameters | within the intervals | largest "
-        "difference, standard "
-        "errors | truth in the interval | different laws | at commit |",
-        "|---" * 10 + "|",
-    ]
-    for protocol, job in all_jobs:
-        table = pd.DataFrame(job["parameters"])
-        differ = ", ".join(
-            f"{name} ({' against '.join(laws)})"
-            for name, laws in job["laws"].items()
-            if len(set(laws)) > 1
-        )
-        rows.append(
-            f"| {protocol} | {job['arm']}, {job['joints']} joints | {job['seed']} | "
-            f"{job['seconds']:.0f} | "
-            f"{len(table)} | {(table['off'] <= WITHIN).sum()} | {table['off'].max():.2f} | "
-            f"{sum(job['covered'])} of {len(job['covered'])} | {differ or 'none'} | "
-            f"{job['commit']} |"
-        )
-    rows += [
-        "",
-        *CYCLES,
-        "",
-        "| protocol | joints | rate Hz | cycles | s | replies missed | cycles skipped | samples "
-        "lost | of these outside "
-        "pauses | longest without s | pauses | share in pauses | latency ms | lateness ms | again "
-        "| ended | at commit |",
-        "|---" * 17 + "|",
-    ]
-    rows += [
-        f"| none | 0 | {found['rate']:.0f} | {found['rows']} | {found['seconds']:.0f} | - | "
-        f"{found['left_out']} | - | - | - "
-        f"| - | - | - | {_listed(found['lateness_ms'])} | - | - | {found['commit']} |"
-        for found in idle.values()
-    ]
-    for protocol, found in jobs.items():
-        rows += [_pace_row(protocol, job["joints"], job) for job in found]
-        rows += [_pace_row(protocol, 2, pace) for pace in paces.get(protocol, {}).values()]
-    return "\n".join([*rows, "", *(NOTES[protocol] for protocol in paces if protocol in NOTES)])
-
-
-def _pace_row(protocol: str, joints: int, found: dict[str, Any]) -> str:
-    latency, late = (_listed(found[key]) for key in ("latency_ms", "lateness_ms"))
-    return (
-        f"| {protocol} | {joints} | {found['rate']:.0f} | {found['rows']} | "
-        f"{found['seconds']:.0f} | {found['missed']} | "
-        f"{found['left_out']} | {found['lost']} | {found['lost_unheld']} | {found['clear_s']:.0f} "
-        f"| {found['stood']} | "
-        f"{100.0 * found['held']:.1f} % | {latency} | {late} | "
-        f"{', '.join(map(str, found['again'])) or 'none'} | "
-        f"{found['ended']} | {found['commit']} |"
-    )
 
 
 def _listed(values: list[float]) -> str:

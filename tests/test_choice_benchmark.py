@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.choice_judge import Case, interval_score, judge
 from benchmarks.choice_oracle import bounds, posterior
-from benchmarks.choice_tables import page
+from benchmarks.choice_tables import figures_of, table
 from benchmarks.choice_truths import (
     FASTEST,
     FIRST,
@@ -142,7 +142,7 @@ def test_rows_contain_errors_claims_and_intervals():
     )
     assert (said["ratio"] >= 1.0 - 1e-9).all()
     assert (said["error"] < 0.1).all()
-    figures, text = page(said)
+    figures = figures_of(said)
     assert {row["truth"] for row in figures["errors"]} == {
         "Coulomb-viscous",
         "Stribeck, exponent 2",
@@ -153,4 +153,7 @@ def test_rows_contain_errors_claims_and_intervals():
     assert row["cases"] == 6
     assert 0.5 < row["oracle_width"] < 2.0
     assert row["width"] > 0.8
-    assert "| first, kink | 36, 1 % |" in text
+    assert [row["random"][0] >= 1.0 - 1e-9 for row in figures["rows"]] == [True] * 3
+    rows = {row[0]: row for row in table(figures).rows}
+    assert rows["first, kink"][4].endswith(" of 1")
+    assert rows["first, kink at 0.8"][4] == "-"

@@ -229,7 +229,7 @@ class TestCampaigns:
         # without the offset, which a payload shifts
         assert max(joint["odd_error"] for joint in found["joints"]) < 0.01
         assert [joint["missed"] for joint in found["joints"]] == [()] * JOINTS
-        assert f"| {name} | " in table([found])
+        assert f"| {name} | " in table({"cases": [found]}).markdown()
 
 
 def test_a_misfit_is_read_from_the_calibration_file(tmp_path: Path):
