@@ -26,7 +26,7 @@ from stribeck.experiments.plans.motion_profile import (
     motion_profile,
     with_robot_time,
 )
-from stribeck.experiments.plans.plan import Plan, Segment
+from stribeck.experiments.plans.plan import Plan, Segment, rounded
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arrays import Array
@@ -94,9 +94,11 @@ def _free_swing(
         way[active] = np.minimum(2.0 * speed / beat, rng.uniform(*_ROOM) * design.longest)[active]
         if chain:  # independent swings of its joints soon leave the reach
             way *= 0.5 ** (attempt // _SHRINKING)
+        way = rounded(way)
         place = np.where(way > 0.0, rng.uniform(low, high - way), home)
         if chain:
             place = in_reach(design.arm, design.mechanism, home, place[None], rng)[0]
+        place = np.where(way > 0.0, rounded(place), home)
         turned = rng.random(len(home)) < 0.5
         start, target = np.where(turned, place + way, place), np.where(turned, place, place + way)
         leader = active[0]

@@ -14,7 +14,7 @@ from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.forecast import forecast
 from stribeck.experiments.plans.margins import PLANNED_SHARE, strokes_share
 from stribeck.experiments.plans.motion_profile import DWELL, MOVE_SHARE, with_robot_time
-from stribeck.experiments.plans.plan import Harmonics, Plan, Segment
+from stribeck.experiments.plans.plan import Harmonics, Plan, Segment, rounded
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arrays import Array
 from stribeck.ident.fit.information import Expectation
@@ -39,8 +39,9 @@ class Writer:
 
     def round_trip(self, trip: Trip, posture: int, reference: bool = False) -> None:
         """Append a stroke and the same stroke backwards."""
-        there, back, first = self.position + trip.way, self.position.copy(), len(self.segments)
-        kind: Literal["stroke", "sweep"] = "stroke" if np.count_nonzero(trip.way) == 1 else "sweep"
+        way, first = rounded(trip.way), len(self.segments)
+        there, back = self.position + way, self.position.copy()
+        kind: Literal["stroke", "sweep"] = "stroke" if np.count_nonzero(way) == 1 else "sweep"
         name, speed = self.names[trip.leader], round(float(trip.speed), 6)
         self._add(
             Segment(first, kind, tuple(there.tolist()), posture, name, speed, None, reference)
@@ -54,7 +55,7 @@ class Writer:
         passes it ends `way` away.
         """
         target = self.position.copy()
-        target[joint] += way
+        target[joint] += rounded(way)
         swings = tuple(passes if j == joint else 1 for j in range(len(self.names)))
         self._add(
             Segment(

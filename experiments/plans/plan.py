@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import tomlkit
+from numpy.typing import ArrayLike
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from stribeck.experiments.errors import PlanError
@@ -28,6 +29,7 @@ from stribeck.ident.toml_tables import parse_table, read_toml, upgrade
 from stribeck.ident.whole_files import write_whole
 
 SCHEMA = 1
+_PLACES = 9  # decimals of a position that a plan computes
 _LISTS = ("lowered", "predicted", "segments")  # keys written with one entry per line
 
 
@@ -165,6 +167,15 @@ class Plan:
         for segment in self.segments:
             yield position, segment
             position = np.array(segment.target)
+
+
+def rounded(position: ArrayLike) -> Array:
+    """Round positions or strokes to 1e-9 rad or m, far below the step of any encoder.
+
+    Processors differ in the last bit of a power or a sum. Without rounding, one seed would give
+    plans that differ by it, and so other events and another noise on the simulated arm.
+    """
+    return np.asarray(np.round(position, _PLACES))
 
 
 def write_plan(plan: Plan, path: Path) -> None:

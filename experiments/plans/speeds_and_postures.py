@@ -30,6 +30,7 @@ from stribeck.experiments.plans.margins import (
     strokes_share,
 )
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, MOVE_SHARE
+from stribeck.experiments.plans.plan import rounded
 from stribeck.experiments.plans.spread import most_different, spread_score, widest
 from stribeck.ident.arm.arm_file import ArmFile, Limits, check_against_model
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -353,7 +354,7 @@ class Design:
         drawn = rng.uniform(*self.room, (_OF_A_CHAIN if chain else _CANDIDATES, self.mechanism.n))
         if not chain:
             return np.vstack((home, drawn))
-        reached = np.vstack((home, in_reach(self.arm, self.mechanism, home, drawn, rng)))
+        reached = np.vstack((home, rounded(in_reach(self.arm, self.mechanism, home, drawn, rng))))
         return reached[most_different(self.mechanism, reached, _LOOKED_AT)]
 
     def _reached(self, candidates: Array) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 
 _NARROW = 0.02  # span over greatest value of a load that hardly varies
+_ROUNDOFF = 1e-9  # N·m or N; a load below it is roundoff, and another on each processor
 _ASIDE = 0.2  # rad or m along the stroke, where loads are evaluated a second time
 
 
@@ -34,12 +35,16 @@ def spread_score(
         ]
         if mechanism.bearings[j] is not None:
             features.append(np.array([loads.normal[:, j] for loads in ends]))
-        features = [feature for feature in features if np.ptp(feature) > feature.max() / 3.0]
+        features = [
+            feature
+            for feature in features
+            if np.ptp(feature) > feature.max() / 3.0 and feature.max() > _ROUNDOFF
+        ]
         slope = (ends[1].tau[:, j] - ends[0].tau[:, j]) * np.sign(ways[:, j])
         if (
             np.ptp(slope)
             > 0.05 * np.abs(np.array([loads.tau[:, j] for loads in ends])).max()
-            > 1e-9
+            > _ROUNDOFF
         ):
             features.append(slope[None, :])
         for feature in features:
