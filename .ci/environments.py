@@ -4,7 +4,7 @@ oldest and the newest release.
 Each gets that MuJoCo first, then the wheel. No file of MuJoCo may change, no file may come to
 belong to two distributions, `pip check` must agree, MuJoCo must step, the simulated arm must be
 calibrated, and the golden run must give the golden calibration. Its digits and the loads of a URDF
-that older releases misread are the same in both.
+that older releases misread are the same in both. A user's type checker must find types.
 """
 
 import hashlib
@@ -33,6 +33,18 @@ model = mujoco.MjModel.from_xml_string('<mujoco><worldbody><body><joint/><geom s
 data = mujoco.MjData(model)
 mujoco.mj_step(model, data)
 print(mujoco.__version__, data.time)"""
+SCRIPT = """from pathlib import Path
+
+import numpy as np
+
+import stribeck
+from stribeck import Calibration, fit_friction
+
+fit = fit_friction(np.geomspace(0.01, 1.0, 20), np.linspace(1.0, 2.0, 20))
+reveal_type(fit.rmse)
+reveal_type(Calibration.load(Path("calibration")).joints)
+stribeck.load_mechanism("lab6").wings
+"""
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,7 @@ def main() -> None:
             oldest, newest = pool.map(
                 lambda item: tried(out / item[0], item[1], wheel), requirements().items()
             )
+        require_types(out / "newest")
     require(
         oldest.joints == newest.joints,
         "the oldest and the newest MuJoCo give calibrations of different digits",
@@ -198,6 +211,22 @@ def require_golden(joints: dict[str, Any]) -> None:
                 isclose(value, stated["value"], rel_tol=1e-4),
                 f"{name}: {parameter} is {value}, not {stated['value']}",
             )
+
+
+def require_types(environment: Path) -> None:
+    """Stop where a user's type checker does not find the types of the installed package."""
+    script = environment / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    python = str(environment / "bin" / "python")
+    words = ["-m", "mypy", "--python-executable", python, "--ignore-missing-imports", script.name]
+    command = [sys.executable, *words]
+    done = subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)
+    for expected in (
+        r'Revealed type is "(builtins\.)?float"',
+        r'Revealed type is "typing\.Mapping\[.*str, stribeck\..*JointCalibration\]"',
+        r'"Mechanism" has no attribute "wings"',
+    ):
+        require(bool(re.search(expected, done.stdout)), f"mypy does not say {expected}: {done}")
 
 
 def ran(*command: str, cwd: Path | None = None) -> str:

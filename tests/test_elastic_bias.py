@@ -51,6 +51,7 @@ def test_the_experiment_equals_the_reference():
     assert MOTIONS[0] == (0.0, 0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_the_truth_is_found_on_a_rigid_arm_along_every_motion(found):
     assert max(np.abs(errors[0]).max() for errors in found["joint"].values()) < 0.01
 

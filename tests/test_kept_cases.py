@@ -18,6 +18,7 @@ def refuse(case):
     raise AssertionError(f"{case} is judged again")
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_continued(tmp_path):
     kept = tmp_path / "kept.jsonl"
     with pytest.raises(ValueError, match="13"):

@@ -45,13 +45,14 @@ def test_every_name_is_defined_in_its_stated_module():
 
 
 @pytest.mark.parametrize("name", stribeck.__all__)
+@pytest.mark.slow
 def test_every_docstring_is_numpydoc_and_its_examples_run(name, monkeypatch):
     monkeypatch.chdir(ROOT)
     value = getattr(stribeck, name)
     sections = set(re.findall(r"^ *(\w+)\n *-{4,}$", value.__doc__, re.MULTILINE))
     needed = {"Examples"} if isinstance(value, type) else {"Parameters", "Returns", "Examples"}
     assert needed <= sections
-    runner = doctest.DocTestRunner()
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     (examples,) = (
         test for test in doctest.DocTestFinder(recurse=False).find(value, name) if test.examples
     )
@@ -64,7 +65,7 @@ def test_further_modules_have_examples_that_run(module, monkeypatch):
     monkeypatch.chdir(ROOT)
     for name in (found := getattr(stribeck, module)).__all__:
         assert getattr(found, name).__doc__
-        runner = doctest.DocTestRunner()
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
         for test in doctest.DocTestFinder(recurse=False).find(getattr(found, name), name):
             runner.run(test)
         assert runner.failures == 0
@@ -81,6 +82,7 @@ def test_every_argument_is_described():
     assert offenders == []
 
 
+@pytest.mark.slow
 def test_reprs_of_results_are_short():
     calibration = stribeck.Calibration.load(ROOT / "data" / "golden")
     run = stribeck.load_run(ROOT / "data" / "golden" / "runs" / "constant-speed")

@@ -66,6 +66,9 @@ AMONG = 3  # pages on top of the results, among which the answer is
 _WORD = re.compile(r"[^\W_]+")
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site; Sphinx ends with an error at the first warning, such as a link without a target

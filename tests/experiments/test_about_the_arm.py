@@ -39,6 +39,7 @@ def fitted(golden, tmp_path_factory) -> Calibration:
     )
 
 
+@pytest.mark.slow
 def test_the_calibration_file_holds_both(fitted):
     assert (fitted.serial, fitted.note) == ("A-7", NOTE)
     assert "serial number A-7" in fitted.origin
@@ -85,6 +86,7 @@ def test_a_serial_number_is_one_short_line(make_arm, serial):
         make_arm({"serial": serial})
 
 
+@pytest.mark.slow
 def test_a_campaign_stores_both_and_goes_on_with_the_same_arm_only(make_arm, make_plan, tmp_path):
     arm, options = make_arm(), CampaignOptions(serial="B-1", note="new grease")
     campaign = Campaign(

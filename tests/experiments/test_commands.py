@@ -16,6 +16,8 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.errors import InputError
 from tests.places import DATA
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = DATA / "golden"
 
 

@@ -13,6 +13,8 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import load_run
 
+pytestmark = pytest.mark.slow
+
 SPEEDS = (0.2, 0.3, 0.5, 0.7, 0.9)
 
 

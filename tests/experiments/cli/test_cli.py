@@ -273,6 +273,7 @@ class TestBadOption:
         what = golden if command == "fit" else make_arm().path
         refused([command, what, option, value, "-o", "new"], *words)
 
+    @pytest.mark.slow
     def test_a_normal_load_without_a_bearing(self, refused, golden, make_arm):
         refused(
             ["fit", golden, "--load", "normal", "-o", "new"], "joints.hinge.bearing", "pin_radius"
@@ -345,6 +346,7 @@ class TestBadOption:
 class TestBadPlace:
     """Results are never mixed with existing files."""
 
+    @pytest.mark.slow
     def test_a_folder_that_is_not_empty(self, refused, make_arm, golden, full):
         arm = make_arm().path
         log = write_log(full.parent / "log.csv")
@@ -357,6 +359,7 @@ class TestBadPlace:
         ):
             refused([*arguments, "-o", full], f"{full} exists and is not empty")
 
+    @pytest.mark.slow
     def test_output_path_is_a_file(self, refused, make_arm, golden, full):
         for arguments in (["run", make_arm().path], ["fit", golden]):
             refused([*arguments, "-o", full / "thesis.txt"], "thesis.txt")
@@ -620,6 +623,7 @@ main(["--help"])
         ("stribeck.ident.arm.load_mechanism", "raise ImportError('initialization failed')"),
     ],
 )
+@pytest.mark.slow
 def test_ctrl_c_during_the_import_of_a_module(tmp_path, module, becomes):
     """C extensions may raise any error or none; Python ends as killed if an
     interrupt passes through `exec`.
@@ -671,6 +675,7 @@ def test_nohup_ignores_the_end_of_the_terminal(start, endings):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")
+@pytest.mark.slow
 def test_closed_pipe_is_no_failure():
     """`head` closes its pipe early."""
     read, write = os.pipe()
@@ -708,6 +713,7 @@ def test_ctrl_c_in_a_finaliser_is_not_lost(again, monkeypatch):
             ended()
 
 
+@pytest.mark.slow
 class TestDone:
     def test_plan_then_run_then_fit(self, cli, make_arm, make_plan, tmp_path):
         """The steps of a calibration one by one, each from the file of the step before."""
@@ -835,6 +841,7 @@ class TestUnknownDriver:
                 "did you mean 'canopen'?",
             )
 
+    @pytest.mark.slow
     def test_plug_in_that_cannot_be_loaded_allows_plans(self, cli, make_arm, monkeypatch):
         entry = EntryPoint("bench", "no.such.module:connect", "stribeck.drivers")
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
@@ -843,6 +850,7 @@ class TestUnknownDriver:
         assert outcome.code == 0, outcome.err
 
 
+@pytest.mark.slow
 class TestStopped:
     def test_exceeded_limit_ends_with_code_three_and_names_the_data(
         self, cli, make_arm, make_plan, tmp_path

@@ -9,6 +9,7 @@ from tests.places import DATA
 GOLDEN = DATA / "golden"
 
 
+@pytest.mark.slow
 def test_notes_appear_only_with_verbose(cli, tmp_path):
     usual = cli("fit", GOLDEN, "-o", tmp_path / "usual").out
     more = cli("fit", GOLDEN, "-v", "-o", tmp_path / "more").out
@@ -30,6 +31,7 @@ def test_verbose_and_quiet_together_are_refused(cli, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_check_shows_a_line_a_joint(cli):
     outcome = cli("check", "lab6")
     assert outcome.code == 0

@@ -66,6 +66,7 @@ def test_csv_has_every_digit(run: Run, tmp_path: Path) -> None:
     assert "units" in losses[0]
 
 
+@pytest.mark.slow
 def test_csv_can_be_imported_again(run: Run, tmp_path: Path, cli: Callable[..., Any]) -> None:
     target, _ = export_run(GOLDEN, "csv", tmp_path / "run.csv")
     columns = [
@@ -121,6 +122,7 @@ class TestMcap:
                 found.setdefault(channel.topic, []).append((message.log_time, decoded))
         return found
 
+    @pytest.mark.slow
     def test_joint_states_and_commands(
         self, run: Run, messages: dict[str, list[tuple[int, Any]]]
     ) -> None:
@@ -135,6 +137,7 @@ class TestMcap:
                     np.testing.assert_array_equal(getattr(state, field), run.signals[signal][k])
                 assert len(state.effort) == (2 if "tau" in signals else 0)
 
+    @pytest.mark.slow
     def test_segments_temperatures_and_times(
         self, run: Run, messages: dict[str, list[tuple[int, Any]]]
     ) -> None:
@@ -156,6 +159,7 @@ class TestMcap:
         header = messages["/joint_states"][7][1].header.stamp
         assert header.sec * 10**9 + header.nanosec == stamps[7]
 
+    @pytest.mark.slow
     def test_mcap_can_be_imported_again(
         self, run: Run, messages: dict[str, list[tuple[int, Any]]], tmp_path: Path
     ) -> None:

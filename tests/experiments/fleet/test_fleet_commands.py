@@ -22,6 +22,8 @@ from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
 from stribeck.experiments.fleet.storage import Place
 from tests.experiments.fleet.conftest import add_run
 
+pytestmark = pytest.mark.slow
+
 HEAVY = {"dask", "distributed", "fsspec"}
 
 

@@ -30,6 +30,7 @@ def worked(client, folder, out, order=None):
     return work_through(client, tasks_of(find_recordings([str(folder)]), order, dataset), order)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_of_a_run_loses_nothing(workers, tmp_path):
     add_run(tmp_path / "arms" / "S1", "S1", 1)
     note = tmp_path / "pid"
@@ -49,6 +50,7 @@ def test_a_worker_killed_in_the_middle_of_a_run_loses_nothing(workers, tmp_path)
     assert killed[0] not in workers.run(os.getpid).values()
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_every_worker_is_named_and_the_others_are_done(workers, tmp_path):
     for name in ("crashing", "S1", "S2"):
         add_run(tmp_path / "arms" / name, name, 1)
@@ -72,6 +74,7 @@ def test_an_unexpected_error_is_named(workers, tmp_path):
     assert failed.reason.endswith("S1: ZeroDivisionError: by a mistake")
 
 
+@pytest.mark.slow
 def test_runs_and_results_in_object_storage(tmp_path):
     """The file system in memory is that of this process only, so the worker is a thread of it."""
     local, root = add_run(tmp_path / "S1", "S1", 1), f"/{uuid4().hex}"
@@ -97,6 +100,7 @@ def test_runs_and_results_in_object_storage(tmp_path):
     assert len(read_calibrations(Place.of(f"memory:/{root}/fits"))) == 1
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_version_is_named(tmp_path):
     add_run(tmp_path / "arms" / "S1", "S1", 1)
     order, dataset = FitOrder(Options()), Dataset.create(Place.of(tmp_path / "out"), FITS)
@@ -107,6 +111,7 @@ def test_a_worker_of_another_version_is_named(tmp_path):
     assert order(task).state == WRITTEN
 
 
+@pytest.mark.slow
 def test_a_torn_file_is_no_result(tmp_path):
     """What a killed writer leaves is not read, and removed once it is old."""
     add_run(tmp_path / "arms" / "S1", "S1", 1)
@@ -123,6 +128,7 @@ def test_a_torn_file_is_no_result(tmp_path):
     assert not torn.parent.exists()
 
 
+@pytest.mark.slow
 def test_a_run_below_a_folder_of_runs_belongs_to_its_campaign(arms):
     shown = {one.shown for one in find_recordings([str(arms)])}
     assert shown == {f"{arms}/{name}" for name in ("S1/monday", "S1/friday", "S2", "S3")}

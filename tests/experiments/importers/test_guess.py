@@ -280,6 +280,7 @@ class TestGuesses:
         assert_is_the_log(bring(tmp_path / "log.csv", ["t=time[0.01 s/cs]"]))
 
     @pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[us]", "timedelta64[ms]"])
+    @pytest.mark.slow
     def test_numpy_dates_are_times(self, cli, arm, tmp_path, kind):
         t = (
             (
@@ -310,6 +311,7 @@ class TestGuesses:
             assert f"guess     {line}  (name" in outcome.out
         assert outcome.out.index("guess") < outcome.out.index("wrote")
 
+    @pytest.mark.slow
     def test_guesses_need_yes_without_a_terminal(self, cli, arm, tmp_path):
         """The refusal lists the guesses as options; with these options nothing is guessed."""
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
@@ -409,6 +411,7 @@ class TestGuesses:
         return path
 
     @HEADS
+    @pytest.mark.slow
     def test_printed_guesses_work_as_options_and_in_a_map_file(self, cli, arm, tmp_path, header):
         """They give the same run as the guesses."""
         log = self.log_in_units(tmp_path / "log.csv", header)

@@ -293,6 +293,7 @@ class TestReading:
             "are left out"
         )
 
+    @pytest.mark.slow
     def test_a_short_motion_of_a_resting_joint_is_kept(self, bring, tmp_path):
         t = np.arange(4000) / 100.0
         q = np.column_stack((np.clip(2.0 * (t - 20.0), 0.0, 0.08), np.cos(t)))
@@ -554,6 +555,7 @@ class TestReading:
             "time": [0.0, 1.0]
         }
 
+    @pytest.mark.slow
     def test_mat(self, bring, tmp_path):
         savemat(
             tmp_path / "log.mat",
@@ -706,6 +708,7 @@ class TestUnits:
             ),
         ],
     )
+    @pytest.mark.slow
     def test_one_column_for_two_signals_is_refused(self, bring, cli, arm, tmp_path, columns, words):
         path = csv(tmp_path / "log.csv")
         assert_refused(
@@ -942,6 +945,7 @@ class TestEmps:
         return out / "fit", Calibration.load(out / "fit")
 
     @pytest.mark.parametrize(("speed", "force"), [(0.042, 29.9), (0.083, 37.4)])
+    @pytest.mark.slow
     def test_half_differences_equal_an_independent_evaluation(self, fitted, speed, force):
         import pandas as pd
 
@@ -956,6 +960,7 @@ class TestEmps:
         assert "stribeck_velocity" not in joint.values
         assert joint.parameters["coulomb"].unit == "N"
 
+    @pytest.mark.slow
     def test_general_motion_reports_its_differences_from_round_trips(
         self, fitted, tmp_path, capsys
     ):

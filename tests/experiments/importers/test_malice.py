@@ -66,6 +66,7 @@ class TestMalice:
             ("{'descr': '<f8', 'shape': __import__('os').system('false'), }", 0),
         ],
     )
+    @pytest.mark.slow
     def test_npz(self, bring, tmp_path, header, mega):
         path = self.npz(tmp_path / "log.npz", header, mega)
         assert path.stat().st_size < 2_000_000
@@ -74,6 +75,7 @@ class TestMalice:
         with pytest.raises(InputError):
             read_all(path)
 
+    @pytest.mark.slow
     def test_mat(self, tmp_path):
         pack = zlib.compressobj(9)
         parts = [struct.pack("<II", 14, 100_000_000), *[bytes(1 << 20)] * 100]
@@ -123,6 +125,7 @@ class TestMalice:
             open_log(tmp_path / "log.mat")
 
     @pytest.mark.parametrize("mode", ["WAL", "PERSIST"])
+    @pytest.mark.slow
     def test_a_bag_that_its_recorder_did_not_close(self, bring, tmp_path, mode):
         """The journal file contains the last messages (WAL), or the changes to revert (PERSIST)."""
         folder = write_bag(tmp_path / "bag", "SQLITE3", states())
@@ -183,6 +186,7 @@ class TestMalice:
         with pytest.raises(InputError, match="cannot be read as a ROS 2 bag"):
             open_log(tmp_path / "log.db3")
 
+    @pytest.mark.slow
     def test_mcap(self, tmp_path):
         import zstandard
         from mcap.data_stream import RecordBuilder

@@ -41,6 +41,7 @@ def general():
 
 
 class TestGeneralMotion:
+    @pytest.mark.slow
     def test_a_log_of_positions_and_currents_can_be_fitted(self, cli, make_arm, general, tmp_path):
         """The log has no velocity, and one torque constant comes from gravity; the
         advised fit finds the friction.
@@ -81,6 +82,7 @@ class TestGeneralMotion:
             assert joints[name].values["coulomb"] == pytest.approx(coulomb, rel=0.02)
             assert joints[name].values["viscous"] == pytest.approx(viscous, rel=0.02)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("motion", ["model", "none"])
     def test_a_joint_without_gravity_does_not_stop_the_others(
         self, cli, arm, general, tmp_path, motion
@@ -176,6 +178,7 @@ class TestGeneralMotion:
         assert "lift" in outcome.err
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.slow
     def test_round_trips_and_joints_at_rest_are_detected(self, cli, tmp_path):
         run = load_run(next((GOLDEN / "runs").iterdir()))
         np.savez(tmp_path / "log.npz", t=run.t, q=run.signals["q"], tau=run.signals["tau"])
@@ -233,6 +236,7 @@ class TestGeneralMotion:
             (-1.0, "hinge: torque opposes motion in 100% of the points"),
         ],
     )
+    @pytest.mark.slow
     def test_a_wrong_unit_or_sign_of_torque_is_reported_by_the_import(
         self, cli, tmp_path, factor, words
     ):
@@ -249,6 +253,7 @@ class TestGeneralMotion:
         )
         assert (outcome.code, words in outcome.out.replace("\n", " ")) == (0, True)
 
+    @pytest.mark.slow
     def test_round_trips_at_a_single_speed_are_reported_as_too_few(self, arm, bring, tmp_path):
         t = np.arange(0.0, 40.0, 0.01)
         way = np.abs((t % 4.0) - 2.0)

@@ -43,6 +43,7 @@ class TestTables:
             (("pos1 [deg]", "pos2 [deg]", "tau1 [Nm]", "tau2 [Nm]"), ("pos1 [deg]",)),
         ],
     )
+    @pytest.mark.slow
     def test_simulink_scope(self, bring, tmp_path, labels, named):
         """ "Structure with time": the time and a list of signals."""
         signals = np.zeros(4, dtype=[("values", object), ("dimensions", object), ("label", object)])
@@ -269,6 +270,7 @@ class TestTables:
             "of one arm" in outcome.err.replace("\n", " ")
         )
 
+    @pytest.mark.slow
     def test_the_default_torque_signal_is_printed(self, cli, make_arm, tmp_path):
         pq.write_table(pa.table({"t": T, "q": list(Q), "tau": list(TAU)}), tmp_path / "log.parquet")
         for k, (changes, words) in enumerate(
@@ -289,6 +291,7 @@ class TestTables:
             )
             assert words in outcome.out.replace("\n          ", " "), outcome.err
 
+    @pytest.mark.slow
     def test_a_dataset_without_torque_is_refused(self, cli, arm, tmp_path):
         folder = tmp_path / "dataset"
         (folder / "meta").mkdir(parents=True)

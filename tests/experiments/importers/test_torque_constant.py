@@ -33,6 +33,7 @@ class TestTorque:
         assert signal in outcome.err
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.slow
     def test_the_torque_signal_of_the_arm_file_is_the_default(self, make_arm, cli, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         arm = make_arm({"torque_signal": "joint sensor"})
@@ -79,6 +80,7 @@ class TestTorque:
             "source": "arm file",
         }
 
+    @pytest.mark.slow
     def test_amperes_without_a_constant_are_refused(self, bring, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, current=TAU)
         with pytest.raises(

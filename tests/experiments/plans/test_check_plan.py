@@ -70,6 +70,7 @@ class TestWeight:
             plan_constant_speed(arm)
 
 
+@pytest.mark.slow
 class TestTorqueOnTheWay:
     """Weight and inertia leave a tenth of every torque limit to friction; judged by Pinocchio."""
 

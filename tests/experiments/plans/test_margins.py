@@ -55,6 +55,7 @@ class TestSilence:
             beyond.max(), rel=1e-5
         )
 
+    @pytest.mark.slow
     def test_without_collision_checks_only_one_joint_moves_to_the_start(self, wired, make_arm):
         plan = plan_whole_arm(wired, None, 0, SMALL)
         check_way(np.array(plan.start) + np.array([0.3, -0.3]), plan, wired, load_mechanism(wired))
@@ -72,6 +73,7 @@ class TestSilence:
     @pytest.mark.parametrize(
         ("share", "room", "free"), [(0.1, 0.06, True), (1.0, 0.06, False), (0.1, 0.005, False)]
     )
+    @pytest.mark.slow
     def test_the_path_to_the_start_has_room_for_overrun(self, wired, share, room, free):
         mechanism = load_mechanism(wired)
         start = np.array([wired.limits(mechanism).position[0, 1] - room, 0.0])
@@ -86,6 +88,7 @@ class TestSilence:
         ):
             check_way(stands, plan, wired, mechanism, share)
 
+    @pytest.mark.slow
     def test_plans_have_room_for_overrun(self, wired, make_arm):
         assert silence(wired) == pytest.approx(0.3 + 2.0 / wired.driver.rate)
         assert silence(make_arm()) == 0.0

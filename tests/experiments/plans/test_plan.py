@@ -15,6 +15,7 @@ SMALL = ConstantSpeed(postures=2, speeds=2)
 
 
 class TestFile:
+    @pytest.mark.slow
     def test_a_plan_survives_writing_and_reading(self, arm, tmp_path):
         made = plan_constant_speed(arm, seed=4, options=SMALL)
         write_plan(made, tmp_path / "plan.toml")

@@ -48,6 +48,7 @@ with RunWriter(Path(sys.argv[2]), arm, load_mechanism(arm), "a test", {RATE}) as
 
 
 class TestDamage:
+    @pytest.mark.slow
     def test_a_killed_process_leaves_all_written_batches(self, arm, tmp_path):
         """After kill -9 all rows reported as written are present, and the
         run is not marked as closed.
@@ -89,6 +90,7 @@ class TestDamage:
         with pytest.raises(InputError, match=r"samples\.arrows"):
             load_run(tmp_path / "run")
 
+    @pytest.mark.slow
     def test_whole_batches_before_a_cut_are_read(self, closed):
         whole = (closed / SAMPLES).read_bytes()
         # the events are missing as well

@@ -66,6 +66,7 @@ class TestRecord:
             drive_plan(arm, make_plan(arm), tmp_path, device=device)
         assert [axis.power for axis in device.axes] == ["off", "off"]
 
+    @pytest.mark.slow
     def test_a_run_contains_the_plan_and_the_motion(self, arm, make_plan, tmp_path):
         plan = make_plan(arm, speeds=(0.8, 0.4))
         folder = drive_plan(arm, plan, tmp_path / "campaign", seed=3, note="a test")
@@ -92,6 +93,7 @@ class TestRecord:
             *range(len(plan.segments)),
         ]
 
+    @pytest.mark.slow
     def test_the_same_seed_records_the_same_samples(self, arm, make_plan, tmp_path):
         plan = make_plan(arm)
         one, two, other = (
@@ -101,6 +103,7 @@ class TestRecord:
         np.testing.assert_array_equal(one.signals["tau"], two.signals["tau"])
         assert (one.signals["tau"] != other.signals["tau"]).any()
 
+    @pytest.mark.slow
     def test_runs_of_a_campaign_have_separate_folders(self, arm, make_plan, tmp_path):
         folders = [drive_plan(arm, make_plan(arm), tmp_path, seed=seed) for seed in (1, 2)]
         assert find_runs(tmp_path) == folders
@@ -149,6 +152,7 @@ def test_an_arm_that_moved_at_power_up_is_not_driven(make_arm, make_plan):
         check(np.array([0.1, 0.25]))
 
 
+@pytest.mark.slow
 class TestEndedEarly:
     def test_an_exceeded_limit_stops_the_arm_closes_the_run_and_keeps_the_data(
         self, make_arm, make_plan, stops, tmp_path
@@ -286,6 +290,7 @@ class TestEndedEarly:
         assert_fits_or_says_why(run)
 
 
+@pytest.mark.slow
 class TestReplay:
     @pytest.fixture
     def recorded(self, arm, make_plan, tmp_path):

@@ -195,6 +195,7 @@ def test_slow_segments_have_no_trial(limits, arm_file, make_plan):
 
 
 @pytest.mark.parametrize("swings", [(1, 7), (3, 5)])
+@pytest.mark.slow
 def test_the_trial_of_a_swing_follows_its_curve(limits, arm_file, make_plan, swings):
     target, speed = np.array([0.5, 0.4]), 0.7
     plan = replace(
@@ -230,6 +231,7 @@ def followed(arm_file, plan):
     return notes
 
 
+@pytest.mark.slow
 def test_the_arm_reaches_every_target(arm_file, make_plan):
     plan = make_plan(arm_file, speeds=(0.8, 0.2))
     notes = followed(arm_file, plan)
@@ -239,6 +241,7 @@ def test_the_arm_reaches_every_target(arm_file, make_plan):
 
 
 @pytest.mark.parametrize("joint", [0, 1])
+@pytest.mark.slow
 def test_held_joints_stay_within_a_small_band(arm_file, make_plan, joint):
     """Despite gravity and inertia of the moving joint."""
     plan = make_plan(arm_file, joint, speeds=(1.2, 0.3), way=0.9)
@@ -248,6 +251,7 @@ def test_held_joints_stay_within_a_small_band(arm_file, make_plan, joint):
     assert np.ptp(notes.signal("q")[moving], axis=0)[joint] > 0.85
 
 
+@pytest.mark.slow
 def test_a_stroke_runs_at_its_speed(arm_file, make_plan):
     notes = followed(arm_file, make_plan(arm_file, speeds=(0.4,), way=0.6))
     dq, segment = notes.signal("dq")[:, 0], np.array(notes.segment)
@@ -257,6 +261,7 @@ def test_a_stroke_runs_at_its_speed(arm_file, make_plan):
         np.testing.assert_allclose(middle, speed, rtol=0.01)
 
 
+@pytest.mark.slow
 def test_the_way_back_is_the_same_motion_backwards(arm_file, make_plan):
     notes = followed(arm_file, make_plan(arm_file, speeds=(0.4,), way=0.6))
     q, segment = notes.signal("q"), np.array(notes.segment)
@@ -308,6 +313,7 @@ def test_missed_ticks_do_not_slow_the_motion_down(arm_file, limits, make_plan):
     assert speed == pytest.approx(0.4, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_arm_first_moves_to_the_start_of_the_plan(make_arm, make_plan):
     arm_file = make_arm({"workspace": {"home": [-0.6, 0.5]}})
     notes = followed(arm_file, make_plan(arm_file))
@@ -318,6 +324,7 @@ def test_the_arm_first_moves_to_the_start_of_the_plan(make_arm, make_plan):
     np.testing.assert_allclose(notes.q_cmd[len(arriving)], [0.0, 0.0], atol=2e-3)
 
 
+@pytest.mark.slow
 def test_set_points_never_jump(arm_file, make_plan):
     notes = followed(arm_file, make_plan(arm_file, speeds=(0.8, 0.2)))
     # half of 2 rad/s over a period

@@ -19,6 +19,8 @@ from stribeck.ident.simulators.rollout import (
 from tests.experiments.report.test_page import points_of, result_of
 from tests.places import DATA
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("j1", 'a<b>"')
 T = np.linspace(0.0, 8.0, 900)
 

@@ -54,6 +54,7 @@ def imported(cli, tmp_path):
     return bring
 
 
+@pytest.mark.slow
 def test_from_a_log_to_friction(cli, imported):
     up = np.geomspace(0.5, 10.0, 10)
     imported([*up, *(-up[::-1])])
@@ -86,6 +87,7 @@ def test_invalid_arguments_of_init_are_refused(cli, arguments, words):
     assert words in refused.err
 
 
+@pytest.mark.slow
 def test_too_few_speeds_name_a_working_fit(cli, imported):
     """Round trips at two speeds are too few; the test runs the command that the message names."""
     named = (
@@ -99,6 +101,7 @@ def test_too_few_speeds_name_a_working_fit(cli, imported):
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 def test_one_direction_names_needed_data(cli, imported, tmp_path):
     """No fit works on this log; the named fit of a table of its steady speeds works."""
     up = np.geomspace(0.5, 10.0, 10)

@@ -88,6 +88,7 @@ def test_values_without_comparison_are_not_called_unchanged(
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
+@pytest.mark.slow
 def test_the_plot(cli: Callable[..., Any], serviced: Path, tmp_path: Path, suffix: str) -> None:
     target = tmp_path / f"plot{suffix}"
     assert cli("compare", GOLDEN, serviced, "-o", target).code == 1
@@ -99,6 +100,7 @@ def test_the_plot(cli: Callable[..., Any], serviced: Path, tmp_path: Path, suffi
     assert target.read_bytes() == data
 
 
+@pytest.mark.slow
 def test_the_page(cli: Callable[..., Any], serviced: Path, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     outcome = cli("compare", GOLDEN, serviced, "-o", target, "--json")

@@ -35,6 +35,7 @@ def folder(tmp_path_factory):
     return place / "arms"
 
 
+@pytest.mark.slow
 def test_ten_lines_say_what_is_normal_and_what_differs(cli, folder):
     outcome = cli("compare", folder)
     assert outcome.code == 1, outcome.err
@@ -57,6 +58,7 @@ def test_an_unchanged_fleet_ends_with_zero(cli, folder):
     assert "differs   0 of 18" in outcome.out
 
 
+@pytest.mark.slow
 def test_json_table_and_pictures(cli, folder, tmp_path):
     outcome = cli("compare", folder, "--json", "-o", tmp_path / "fleet.csv")
     table = json.loads(outcome.out)
@@ -134,6 +136,7 @@ def pendulums(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_validate_says_whether_a_new_arm_is_in_family(cli, pendulums, tmp_path):
     run, golden = GOLDEN / "runs" / "constant-speed", Calibration.load(GOLDEN)
     for name, factor in (("new", 1.0), ("worn", 1.5)):

@@ -53,6 +53,7 @@ def test_impossible_fault_is_refused(make_arm, cli, fault, words):
     assert (outcome.code, words in outcome.err) == (2, True), outcome.err
 
 
+@pytest.mark.slow
 def test_fault_occurs_at_the_requested_time(make_arm, cli):
     arm = make_arm(with_port(PAIR["damiao"], free_port()))
     with subprocess.Popen(
@@ -75,6 +76,7 @@ def test_fault_occurs_at_the_requested_time(make_arm, cli):
         emulator.terminate()
 
 
+@pytest.mark.slow
 def test_one_port_has_one_emulator(make_arm, cli):
     arm = make_arm(with_port(PAIR["dynamixel"], free_port()))
     with subprocess.Popen([*COMMAND, str(arm.path)], stdout=subprocess.PIPE, text=True) as emulator:
@@ -87,6 +89,7 @@ def test_one_port_has_one_emulator(make_arm, cli):
         emulator.terminate()
 
 
+@pytest.mark.slow
 def test_two_groups_share_one_port(make_arm):
     tables = [with_port(PAIR["damiao"], free_port())] * 2
     tables[1] = merged(tables[1], {"driver": {"bus": {"channel": "239.74.163.77"}}})

@@ -9,6 +9,8 @@ import pytest
 from stribeck.ident.log.run import SAMPLES
 from tests.places import DATA
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = DATA / "golden"
 
 

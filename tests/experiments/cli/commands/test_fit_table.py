@@ -11,6 +11,8 @@ import pytest
 
 from stribeck.ident.calibration.calibration import Calibration
 
+pytestmark = pytest.mark.slow
+
 W = np.geomspace(0.01, 2.0, 24)
 COULOMB, VISCOUS = 2.0, 0.7
 

@@ -93,6 +93,7 @@ def test_missing_torque_names_possible_columns(bring):
     assert len(columns) == ROWS
 
 
+@pytest.mark.slow
 class TestKnownNames:
     """Column names of UR's RTDE recorder, LeRobot and Franka's programs; measured signals
     among commands and poses.

@@ -58,6 +58,7 @@ class TestTorques:
         assert "q.link1" in found
         assert "tau.link1" not in found
 
+    @pytest.mark.slow
     def test_of_a_tree_with_swinging_passive_joints(self, cli, write):
         """Drives at rest hold the arm in equilibrium; moving drives make it swing; its whole
         motion needs the same torques.
@@ -80,6 +81,7 @@ class TestTorques:
         assert cli("simulate", "flexible-arm", "--motion", "one.csv", "-o", "two.csv").code == 0
         np.testing.assert_allclose(pd.read_csv("two.csv")[one.columns], one, rtol=0, atol=1e-9)
 
+    @pytest.mark.slow
     def test_of_an_elastic_closed_chain(self, cli, write):
         """P3's robot: torques and loads along a motion agree, and the whole
         motion needs the same torques.
@@ -103,6 +105,7 @@ class TestTorques:
             loads["torque.drive1"], one["tau.drive1"].abs(), rtol=0, atol=1e-8
         )
 
+    @pytest.mark.slow
     def test_friction_of_a_calibration(self, cli, write):
         calibration = Calibration.load(DATA / "golden" / "calibration.toml")
         t = np.linspace(0.0, 1.0, 51)
@@ -173,6 +176,7 @@ class TestTorques:
             assert cli("simulate", model, "--motion", file, "-o", out).code == 0
         pd.testing.assert_frame_equal(pd.read_csv("a.csv"), pd.read_csv("b.csv"))
 
+    @pytest.mark.slow
     def test_simulation_under_the_torques_returns_the_motion(self, cli, write):
         t = np.linspace(0.0, 0.2, 41)
         file = write("m.csv", t=t, **{f"q__slider{k + 1}": sliding(t)[:, k] for k in range(3)})
@@ -212,6 +216,7 @@ class TestMotion:
         np.testing.assert_allclose(energy, energy[0], rtol=1e-7)
         assert found["q.hinge"][0] == 0.9
 
+    @pytest.mark.slow
     def test_of_elastic_joints_from_equilibrium(self, cli, write):
         """Under the torques of equilibrium the joints stay at rest; passive
         joints start with their sag.
@@ -253,6 +258,7 @@ class TestMotion:
         )
 
 
+@pytest.mark.slow
 def test_invalid_input_is_refused_with_the_reason(cli, write, tmp_path):
     t, still = np.linspace(0.0, 1.0, 11), np.zeros(11)
     whole = {f"q__slider{k}": still for k in (1, 2, 3)}

@@ -1,8 +1,12 @@
 """Console lines of a plan about motors that move several joints."""
 
+import pytest
+
 from stribeck.experiments.cli.screen.text import coupled_lines
 from stribeck.experiments.methods.registry import plan_experiment
 from stribeck.ident.arm.load_mechanism import load_mechanism
+
+pytestmark = pytest.mark.slow
 
 
 def test_plan_says_if_it_separates_motor_friction(make_arm):

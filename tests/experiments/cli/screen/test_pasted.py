@@ -18,6 +18,8 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.log.run import load_run
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = data_dir() / "golden"
 MAKE_ARM = Callable[..., ArmFile]
 MAKE_PLAN = Callable[..., Plan]

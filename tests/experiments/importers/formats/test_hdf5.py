@@ -29,6 +29,7 @@ def label(file, name, text):
     return file[name].ref
 
 
+@pytest.mark.slow
 def test_groups_and_tables(bring, tmp_path):
     with h5py.File(tmp_path / "log.h5", "w") as file:
         file["arm/q"] = Q
@@ -46,6 +47,7 @@ def test_groups_and_tables(bring, tmp_path):
     assert_is_the_log(bring(tmp_path / "log.h5"))
 
 
+@pytest.mark.slow
 def test_matlab_structures(bring, tmp_path):
     file = matlab(path := tmp_path / "log.mat")
     file["log/t"], file["log/q"], file["log/arm/tau"] = T[None], Q.T, TAU.T
@@ -56,6 +58,7 @@ def test_matlab_structures(bring, tmp_path):
 
 
 @pytest.mark.parametrize("labels", [("pos_1", "pos_2", "tau_1", "tau_2"), ("",) * 4])
+@pytest.mark.slow
 def test_simulink_scope(bring, tmp_path, labels):
     """ "Structure with time": the fields of the signal list are references."""
     file = matlab(path := tmp_path / "log.mat")

@@ -108,6 +108,7 @@ def test_json_without_a_table_is_refused(tmp_path, text):
 @pytest.mark.skipif(
     not (SHARED / "xl330").is_dir(), reason="the measured XL330 logs are not part of the project"
 )
+@pytest.mark.slow
 def test_a_servo_on_a_pendulum(cli, tmp_path):
     """The servo's load is a pulse width, not a torque; import says so and accepts a factor."""
     arm = tmp_path / "arm.toml"

@@ -135,6 +135,7 @@ class TestBags:
         assert "position.turn" in outcome.err
 
 
+@pytest.mark.slow
 def test_the_messages_of_a_truncated_mcap_file_are_read(bring, tmp_path):
     """A killed recorder writes neither the end nor the index."""
     from mcap.writer import Writer

@@ -10,6 +10,7 @@ from tests.experiments.importers.logged_motion import assert_is_the_log
 from tests.experiments.importers.ros.written_bags import states, write_ros1_bag
 
 
+@pytest.mark.slow
 def test_joint_states(bring, tmp_path):
     """With header stamps, and with another joint order in every second message."""
     path = write_ros1_bag(tmp_path / "log.bag", states(lambda k: (1, 0) if k % 2 else (0, 1)))

@@ -160,6 +160,7 @@ class TestOneJoint:
         assert (points["temperature"] == 40.0).all()
 
 
+@pytest.mark.slow
 def test_rows_of_one_speed_reveal_a_lack_of_fit_without_a_repeat_column(table, cli):
     """No friction law has a hump; the order of the rows is not time, so a
     drift cannot explain the hump.

@@ -105,6 +105,7 @@ def distances(arm, q):
 
 
 class TestWays:
+    @pytest.mark.slow
     def test_random_paths_are_judged_as_by_a_thousand_samples(self, snake):
         arm = snake()
         mechanism, rng = load_mechanism(arm), np.random.default_rng(0)
@@ -137,6 +138,7 @@ class TestWays:
             in_the_way(arm, mechanism, np.array([0.2, 0.0, 0.0]), np.array([3.0, 0.0, 0.0])) is None
         )
 
+    @pytest.mark.slow
     def test_arms_on_one_base_that_meet_on_the_path_are_detected(self, tmp_path):
         """Both arms move far; their thin fingers cross for an instant, or pass each other."""
         finger = (
@@ -255,6 +257,7 @@ class TestModels:
 
 
 @pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
+@pytest.mark.slow
 def test_plans_keep_shapes_apart(snake, method):
     arm = snake()
     made = method(arm, None, 1, ConstantSpeed(postures=3, speeds=3))
@@ -271,6 +274,7 @@ def test_plans_keep_shapes_apart(snake, method):
     assert min(distances(snake(), np.array([segment.target for segment in free.segments]))) < 0.0
 
 
+@pytest.mark.slow
 def test_plans_and_start_paths_that_collide_are_refused(snake):
     arm = snake()
     mechanism, made = (
@@ -292,6 +296,7 @@ class TestHardware:
     def bench(self, monkeypatch):
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
 
+    @pytest.mark.slow
     def test_the_whole_arm_moves_only_with_a_box_or_geometry(self, snake):
         small = ConstantSpeed(postures=1, speeds=2)
         with pytest.raises(
@@ -353,6 +358,7 @@ class TestHardware:
         assert {segment.kind for segment in together.segments} == {"move", "sweep"}
         assert {segment.joint for segment in alone.segments if segment.joint} == set(alone.names)
 
+    @pytest.mark.slow
     def test_the_planned_motion_is_printed_before_consent(self, snake, cli, monkeypatch):
         arm = snake(kind="bench", box=", box = [[-1, 1], [-1, 1], [-0.2, 1]]")
         monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
@@ -393,6 +399,7 @@ def test_colliding_shapes_are_named_with_posture_and_distance(snake):
     assert what_meets(arm, mechanism, home, home + 0.5 * part * (target - home)) is None
 
 
+@pytest.mark.slow
 def test_a_refusal_names_the_shapes_in_the_way(snake, monkeypatch):
     """Between two walls not even slow strokes have room; the message names the
     walls, not limits or box. Slower strokes are tried at home only, which is quick.
