@@ -3,7 +3,8 @@
 import numpy as np
 
 from stribeck.drivers.connect import connect
-from tests.drivers.wires import PAIR, merged, virtual_drives, with_port
+from tests.drivers.virtual import virtual_drives
+from tests.drivers.wires import PAIR, merged, with_port
 
 
 class TestSettings:
