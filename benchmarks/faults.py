@@ -112,7 +112,8 @@ class Trial:
 class Tree:
     """A copy of the tracked files, in which tests run.
 
-    Python files are copied, other files are links.
+    Python files are copied, other files are hard links where the file system has them: the package
+    refuses models behind symbolic links to another folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -132,10 +133,14 @@ class Tree:
         elif source.suffix == ".py":
             shutil.copyfile(source, target)
         elif source.exists():
-            target.symlink_to(source)
+            try:
+                os.link(source, target)
+            except OSError:
+                shutil.copyfile(source, target)
 
     def change(self, file: str, text: str) -> None:
-        """Write a file of this copy."""
+        """Write a file of this copy, which may be a link to the original."""
+        (self.root / file).unlink()
         (self.root / file).write_text(text, encoding="utf-8")
 
     def test(
