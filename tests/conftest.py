@@ -5,17 +5,15 @@ import os
 import shutil
 import signal
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import tomlkit
-from xdist.scheduler import LoadFileScheduling
 
 from tests.places import TEST_ARMS
 from tests.recorded import Recorded, shared_root
-from tests.scheduling import DrivesFirst, in_real_time, place
-from tests.standstill import stood_still, watcher
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -33,27 +31,17 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 ARMS = TEST_ARMS
-TRIED_AGAIN = 2  # times, where the computer stood still meanwhile
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Use three workers more than cores: tests of drives over a wire mostly wait."""
-    return (os.cpu_count() or 1) + 3
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
-    """Run tests of drives first if whole files are distributed."""
-    return DrivesFirst(config, log) if config.getoption("dist") == "loadfile" else None
+    """Use as many workers as there are processors."""
+    return os.cpu_count() or 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run real-time tests of drives first, and repeat them only if this computer paused."""
-    with_drives = [item for item in items if in_real_time(item.nodeid)]
-    for item in with_drives:
-        item.add_marker(pytest.mark.flaky(reruns=TRIED_AGAIN, condition=stood_still))
-    if with_drives:
-        watcher()
-    items.sort(key=lambda item: place(item.nodeid))
+    """Files with many slow tests go first, so that none of them is left over at the end."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
 
 
 def pytest_collection_finish() -> None:
