@@ -2,8 +2,9 @@
 once; a breach stops the arm.
 """
 
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +25,61 @@ _PAUSE = 4.0
 _OTHERWISE = 0.2
 _ROUNDING = 1.0 + 1e-9  # tolerance of commands at their limits
 _BOTH_WAYS = np.array([[1.0], [-1.0]])  # towards the upper limits, and towards the lower limits
-# the checked quantities, with units for joints that turn and joints that slide
-_QUANTITIES = (
-    ("position with stopping distance", "rad", "m"),
-    ("position with stopping distance", "rad", "m"),
-    ("velocity", "rad/s", "m/s"),
-    ("torque", "N·m", "N"),
-    ("temperature", "°C", "°C"),
-    ("age of the sample", "s", "s"),
-    ("following error", "rad", "m"),
-    ("position against integrated velocity", "rad", "m"),
+T = TypeVar("T")
+
+
+class Checks(NamedTuple, Generic[T]):
+    """One thing for each check of a cycle."""
+
+    upper_end: T
+    lower_end: T
+    velocity: T
+    torque: T
+    temperature: T
+    age: T
+    following: T
+    consistency: T
+
+
+@dataclass(frozen=True)
+class Check:
+    """Words for the breach of a check.
+
+    Attributes
+    ----------
+    quantity : str
+        The checked quantity.
+    units : tuple of str
+        Its units for joints that turn and for joints that slide.
+    of_loop : bool
+        Whether an oscillating velocity loop can breach it.
+    why : str
+        The cause of a breach, if it is known.
+    sign : float
+        -1 for a lower limit, which is checked with reversed sign.
+    """
+
+    quantity: str
+    units: tuple[str, str]
+    of_loop: bool = True
+    why: str = ""
+    sign: float = 1.0
+
+
+CHECKS = Checks(
+    upper_end=Check("position with stopping distance", ("rad", "m")),
+    lower_end=Check("position with stopping distance", ("rad", "m"), sign=-1.0),
+    velocity=Check("velocity", ("rad/s", "m/s")),
+    torque=Check("torque", ("N·m", "N")),
+    temperature=Check("temperature", ("°C", "°C"), of_loop=False),
+    age=Check("age of the sample", ("s", "s"), of_loop=False),
+    following=Check("following error", ("rad", "m")),
+    consistency=Check(
+        "position against integrated velocity",
+        ("rad", "m"),
+        why="position or velocity has a wrong sign or scale",
+    ),
 )
-# rows of `_QUANTITIES` that an oscillating velocity loop can breach
-_OF_LOOPS = (0, 1, 2, 3, 6, 7)
-_WHY = {7: "position or velocity has a wrong sign or scale"}
 _COMMANDED = {"velocity": ("rad/s", "m/s"), "torque": ("N·m", "N")}
 _REPORTED = {"velocity": "dq", "position": "q", "torque": "tau", "time": "t_joint"}
 
@@ -74,21 +116,21 @@ class Supervisor:
                 f"{missing[0]} is missing in the arm file; no joint moves without this limit"
             )
         n = len(arm.names)
-        temperature = np.where(np.isnan(limits.temperature), np.inf, limits.temperature)
-        stale = np.full(n, stale_age(arm.rate))
-        self._allowed = np.stack(
-            (
-                limits.position[:, 1],
-                -limits.position[:, 0],
-                limits.velocity,
-                limits.torque,
-                temperature,
-                stale,
-                limits.following_error,
-                limits.following_error,
-            )
+        allowed = Checks(
+            upper_end=limits.position[:, 1],
+            lower_end=-limits.position[:, 0],
+            velocity=limits.velocity,
+            torque=limits.torque,
+            temperature=np.where(np.isnan(limits.temperature), np.inf, limits.temperature),
+            age=np.full(n, stale_age(arm.rate)),
+            following=limits.following_error,
+            consistency=limits.following_error,
         )
-        self._found = np.zeros_like(self._allowed)
+        # both with a row per check and a column per joint, so that a cycle compares all at once
+        self._allowed = np.stack(allowed)
+        self._measured = np.zeros_like(self._allowed)
+        self._checked = Checks(*self._measured)  # the rows by name
+        self._ends = self._measured[:2]  # upper and lower end
         self._reaction = 1.0 / arm.rate + _REACTION_TIME
         self._braking = 0.5 / limits.acceleration
         self._gain = limits.acceleration * self._reaction
@@ -142,21 +184,21 @@ class Supervisor:
             free = [mode == "torque" for mode in command.mode]
             self._behind[free] = error[free] = 0.0
         self._swings.add(error)
-        found = self._found
+        checked = self._checked
         place, speed, target = _BOTH_WAYS * q, _BOTH_WAYS * dq, _BOTH_WAYS * wanted
         # before the joint brakes
         fastest = np.maximum(0.0, np.maximum(speed, np.minimum(target, speed + self._gain)))
-        found[:2] = (self._braking * fastest + self._reaction) * fastest + place
-        np.abs(dq, out=found[2])
-        np.abs(sample.tau, out=found[3])
+        self._ends[:] = (self._braking * fastest + self._reaction) * fastest + place
+        np.abs(dq, out=checked.velocity)
+        np.abs(sample.tau, out=checked.torque)
         if sample.temperature is not None:
             # nan: the drive reports no temperature
-            np.fmax(sample.temperature, 0.0, out=found[4])
-        found[5] = sample.t - sample.t_joint
-        np.abs(self._behind, out=found[6])
+            np.fmax(sample.temperature, 0.0, out=checked.temperature)
+        np.subtract(sample.t, sample.t_joint, out=checked.age)
+        np.abs(self._behind, out=checked.following)
         self._compare(sample)
-        np.subtract(np.abs(self._apart), _OTHERWISE * self._gone, out=found[7])
-        if not (found <= self._allowed).all():  # a nan fails this too
+        np.subtract(np.abs(self._apart), _OTHERWISE * self._gone, out=checked.consistency)
+        if not (self._measured <= self._allowed).all():  # a nan fails this too
             self._breach(sample)
         return sample
 
@@ -167,9 +209,9 @@ class Supervisor:
         last, self._last = self._last, sample
         if last is None or not 0.0 < (dt := sample.t - last.t) < _PAUSE * self._reaction:
             return
-        way, keep = 0.5 * dt * (sample.dq + last.dq), 1.0 - dt / _MOVING_TIME
-        self._apart = keep * self._apart + (sample.q - last.q - way)
-        self._gone = keep * self._gone + np.abs(way)
+        travel, keep = 0.5 * dt * (sample.dq + last.dq), 1.0 - dt / _MOVING_TIME
+        self._apart = keep * self._apart + (sample.q - last.q - travel)
+        self._gone = keep * self._gone + np.abs(travel)
 
     def _refuse(self, command: Command) -> None:
         """Stop if the command of a joint exceeds its limit; the arm itself
@@ -204,20 +246,17 @@ class Supervisor:
                 )
                 self.arm.stop(fault)
                 raise DriverError(f"{fault}; the arm was stopped")
-        row, joint = np.argwhere(~(self._found <= self._allowed))[0]
-        value, allowed = float(self._found[row, joint]), float(self._allowed[row, joint])
-        # the lower limit is checked with reversed sign
-        if row == 1:
-            value, allowed = -value, -allowed
-        quantity, *units = _QUANTITIES[row]
+        row, joint = np.argwhere(~(self._measured <= self._allowed))[0]
+        check = CHECKS[row]
+        why = self._swinging(int(joint)) if check.of_loop else ""
         error = LimitExceeded(
             self.names[joint],
-            quantity,
-            value,
-            allowed,
-            units[int(self._prismatic[joint])],
+            check.quantity,
+            check.sign * float(self._measured[row, joint]),
+            check.sign * float(self._allowed[row, joint]),
+            check.units[int(self._prismatic[joint])],
             sample.t,
-            (row in _OF_LOOPS and self._swinging(int(joint))) or _WHY.get(int(row), ""),
+            why or check.why,
         )
         self.arm.stop(error.fault)
         raise error
@@ -228,12 +267,12 @@ class Supervisor:
         The loop is that of this joint, or else the fastest oscillating loop,
         since joints move each other.
         """
-        found = self._swings.frequency()
-        j = joint if found[joint] > 0.0 else int(np.argmax(found))
-        if found[j] == 0.0:
+        frequency = self._swings.frequency()
+        j = joint if frequency[joint] > 0.0 else int(np.argmax(frequency))
+        if frequency[j] == 0.0:
             return ""
         return (
-            f"{self.names[j]} swings about its set-points at {found[j]:.2g} Hz: its velocity loop "
+            f"{self.names[j]} swings about its set-points at {frequency[j]:.2g} Hz: its velocity loop "
             "is unstable; lower the "
             "drive's gains (in simulation: bandwidth)"
         )
