@@ -130,12 +130,11 @@ def table(figures: dict[str, Any]) -> Table:
     return Table(
         "Same: all laws, loads and verdicts agree, and all values, standard errors and interval "
         f"ends within {TOLERANCE:g} of the largest of them. Not made again: {left_out or 'none'}.",
-        ["entry", "numbers", "with other digits", "same", "time s"],
+        ["entry", "numbers", "same", "time s"],
         [
             [
                 name,
                 entry["numbers"],
-                entry["other"],
                 "yes" if entry["same"] else "no",
                 f"{entry['seconds']:.0f}",
             ]
