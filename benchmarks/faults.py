@@ -16,11 +16,13 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
-from threading import Lock
+from queue import SimpleQueue
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -86,7 +88,7 @@ def listed_faults() -> list[Fault]:
     return [Fault.of(number, table) for number, table in enumerate(tables, 1)]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Trial:
     """What the tests made of a fault.
 
@@ -104,13 +106,13 @@ class Trial:
     """
 
     outcome: str
-    by: str = ""
-    seconds: float = 0.0
-    unsteady: list[str] = field(default_factory=list)
+    by: str
+    seconds: float
+    unsteady: list[str]
 
 
 class Tree:
-    """A copy of the tracked files, in which tests run.
+    """A copy of the tracked files, in which faults are made one after the other.
 
     Python files are copied, other files are hard links where the file system has them: the package
     refuses models behind symbolic links to another folder.
@@ -119,6 +121,7 @@ class Tree:
     def __init__(self, folder: Path) -> None:
         self.root = folder / "tree"
         self._caches = folder / "caches"
+        self._sound: dict[str, bool] = {}  # whether a test passes without a fault
         for name in _tracked():
             self._take(ROOT / name, self.root / name)
         recordings = ROOT.parent / "shared"
@@ -138,10 +141,23 @@ class Tree:
             except OSError:
                 shutil.copyfile(source, target)
 
-    def change(self, file: str, text: str) -> None:
-        """Write a file of this copy, which may be a link to the original."""
-        (self.root / file).unlink()
-        (self.root / file).write_text(text, encoding="utf-8")
+    @contextmanager
+    def with_fault(self, fault: Fault) -> Iterator[None]:
+        """Have a fault in this copy for a while."""
+        path = self.root / fault.file
+        sound = path.read_text(encoding="utf-8")
+        self._write(path, fault.faulty(sound))
+        try:
+            yield
+        finally:
+            self._write(path, sound)
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
+        """Write a file, and remove what Python compiled of it, whose date may seem the same."""
+        path.unlink()
+        path.write_text(text, encoding="utf-8")
+        Path(cache_from_source(str(path))).unlink(missing_ok=True)
 
     def test(
         self, selection: Sequence[str], options: Sequence[str], left: float
@@ -180,6 +196,12 @@ class Tree:
         failed = self._caches / "v" / "cache" / "lastfailed"
         return code, list(json.loads(failed.read_text())) if failed.is_file() else []
 
+    def is_sound(self, test: str, limit: float) -> bool:
+        """Whether a test passes without a fault."""
+        if test not in self._sound:
+            self._sound[test] = self.test([test], (), limit)[0] == _PASSED
+        return self._sound[test]
+
 
 def _tracked() -> list[str]:
     """Names of the tracked files, with / between folders."""
@@ -189,69 +211,56 @@ def _tracked() -> list[str]:
     return [name for name in listed.stdout.split("\0") if name]
 
 
-class SoundTree:
-    """The tree without a fault, which remembers which tests pass there."""
-
-    def __init__(self, folder: Path) -> None:
-        self._tree, self._lock = Tree(folder), Lock()
-        self._known: dict[str, bool] = {}
-
-    def passes(self, test: str, limit: float) -> bool:
-        """Whether a test passes without a fault."""
-        with self._lock:
-            if test not in self._known:
-                self._known[test] = self._tree.test([test], (), limit)[0] == _PASSED
-            return self._known[test]
-
-
-def tried(
-    fault: Fault, sound: SoundTree, folder: Path, options: Sequence[str], limit: float
-) -> Trial:
+def tried(fault: Fault, tree: Tree, options: Sequence[str], limit: float) -> Trial:
     """Run the tests of a fault until one catches it.
 
     Parameters
     ----------
     fault : Fault
-    sound : SoundTree
-        The tree without the fault.
-    folder : Path
-        Empty folder for the copy.
+    tree : Tree
     options : sequence of str
         Options of pytest that choose tests.
     limit : float
         Longest time for the fault [s].
     """
-    tree, began, trial = Tree(folder), time.monotonic(), Trial(MISSED)
-    text = (ROOT / fault.file).read_text(encoding="utf-8")
-    tree.change(fault.file, fault.faulty(text))
-    selection = [path for path in fault.tests if (tree.root / path).exists()]
-
-    def left() -> float:
-        return limit - (time.monotonic() - began)
-
+    began, unsteady = time.monotonic(), list[str]()
     try:
         while True:
-            skipped = [f"--deselect={test}" for test in trial.unsteady]
-            code, failed = tree.test(selection, [*options, *skipped], left())
-            if code in (_PASSED, _NO_TESTS):
-                trial.by = "no tests" if code == _NO_TESTS else ""
+            left = limit - (time.monotonic() - began)
+            with tree.with_fault(fault):
+                outcome, by = _first_failure(fault, tree, options, unsteady, left)
+            if outcome != CAUGHT or (tree.is_sound(by, limit) and by not in unsteady):
                 break
-            if code not in (_FAILED, _INTERRUPTED) or not failed:
-                trial.outcome, trial.by = UNDECIDED, f"pytest ended with code {code}"
+            if by in unsteady:
+                outcome, by = UNDECIDED, f"{by} cannot be left out"
                 break
-            test = failed[0]
-            again, _ = tree.test([test], (), left())
-            if again != _PASSED and sound.passes(test, limit):
-                trial.outcome, trial.by = CAUGHT, test
-                break
-            if test in trial.unsteady:
-                trial.outcome, trial.by = UNDECIDED, f"{test} cannot be left out"
-                break
-            trial.unsteady.append(test)
+            unsteady.append(by)
     except subprocess.TimeoutExpired:
-        trial.outcome, trial.by = UNDECIDED, f"more than {limit:g} s"
-    trial.seconds = round(time.monotonic() - began, 1)
-    return trial
+        outcome, by = UNDECIDED, f"more than {limit:g} s"
+    return Trial(outcome, by, round(time.monotonic() - began, 1), unsteady)
+
+
+def _first_failure(
+    fault: Fault, tree: Tree, options: Sequence[str], unsteady: list[str], left: float
+) -> tuple[str, str]:
+    """Return outcome and the first test that fails twice; those that pass when they are repeated
+    are added to `unsteady`.
+    """
+    selection = [path for path in fault.tests if (tree.root / path).exists()]
+    began = time.monotonic()
+    while True:
+        skipped = [f"--deselect={test}" for test in unsteady]
+        rest = left - (time.monotonic() - began)
+        code, failed = tree.test(selection, [*options, *skipped], rest)
+        if code in (_PASSED, _NO_TESTS):
+            return MISSED, "no tests" if code == _NO_TESTS else ""
+        if code not in (_FAILED, _INTERRUPTED) or not failed:
+            return UNDECIDED, f"pytest ended with code {code}"
+        test = failed[0]
+        again, _ = tree.test([test], (), left - (time.monotonic() - began))
+        if again != _PASSED or test in unsteady:
+            return CAUGHT, test
+        unsteady.append(test)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -275,12 +284,14 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         fault for fault in listed_faults() if not options.parts or fault.number in options.parts
     ]
     with tempfile.TemporaryDirectory() as scratch:
-        sound = SoundTree(Path(scratch) / "sound")
+        trees: SimpleQueue[Tree] = SimpleQueue()
+        for job in range(options.jobs):
+            trees.put(Tree(Path(scratch) / str(job)))
 
         def try_out(fault: Fault) -> Trial:
-            folder = Path(scratch) / str(fault.number)
-            trial = tried(fault, sound, folder, FAST if options.fast else (), options.limit)
-            shutil.rmtree(folder)
+            tree = trees.get()
+            trial = tried(fault, tree, FAST if options.fast else (), options.limit)
+            trees.put(tree)
             print(fault.number, trial.outcome, trial.by, f"{trial.seconds:.0f} s", flush=True)
             return trial
 
