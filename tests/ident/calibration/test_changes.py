@@ -118,13 +118,13 @@ def test_chance_is_no_change() -> None:
     of their 36 numbers each.
     """
     rng = np.random.default_rng(0)
-    found = [compare(drawn(rng), drawn(rng)) for _ in range(200)]
-    assert sum(comparison.changed for comparison in found) <= 15
+    found = [compare(drawn(rng), drawn(rng)) for _ in range(60)]
+    assert sum(comparison.changed for comparison in found) <= 6
     alone = [
         [abs(change.difference) > change.allowed * 1.96 / 3.39 for change in comparison.parameters]
         for comparison in found
     ]
-    assert sum(map(any, alone)) > 100, (
+    assert sum(map(any, alone)) > 30, (
         "without regard to their number most comparisons would find a change"
     )
 

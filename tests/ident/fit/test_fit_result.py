@@ -15,7 +15,7 @@ from stribeck import FitResult, fit_friction
 from stribeck.ident.errors import InputError
 from tests.round_trip_points import friction, points, random_truth
 
-CASES = 200
+CASES = 80
 
 
 @dataclass(frozen=True)
