@@ -4,7 +4,7 @@ import argparse
 import importlib
 from typing import Any
 
-from benchmarks.page import Table, page_file, page_text, plain, store, stored
+from benchmarks.page import Table, page_file, page_text, plain, store, stored, stored_file
 
 BENCHMARKS = {
     "main_job": "`stribeck calibrate` over seeds and arms",
@@ -75,6 +75,11 @@ def table_of(name: str, figures: dict[str, Any]) -> Table:
     return table
 
 
+def with_figures() -> list[str]:
+    """Return the benchmarks whose figures are stored."""
+    return [name for name in BENCHMARKS if stored_file(name).is_file()]
+
+
 def page_of(name: str) -> str:
     """Return the page of a benchmark, made from its stored figures."""
     record = stored(name)
@@ -95,7 +100,7 @@ def main() -> None:
     names.add_parser(PAGES, help="all pages again, from the stored figures")
     options = parser.parse_args()
     if options.name == PAGES:
-        for name in BENCHMARKS:
+        for name in with_figures():
             page_file(name).write_text(page_of(name), encoding="utf-8")
         return
     module = importlib.import_module(f"benchmarks.{options.name}")

@@ -25,6 +25,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from benchmarks.page import Table
+
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_suffix(".toml")
 CAUGHT, MISSED, UNDECIDED = "caught", "not caught", "undecided"
@@ -278,7 +280,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=float, default=900.0, help="longest time for a fault [s]")
 
 
-def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Try the faults."""
     faults = [
         fault for fault in listed_faults() if not options.parts or fault.number in options.parts
@@ -297,36 +299,39 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
         with ThreadPoolExecutor(options.jobs) as pool:
             trials = list(pool.map(try_out, faults))
-    figures = {
-        fault.number: {"part": fault.part, "file": fault.file, **vars(trial)}
-        for fault, trial in zip(faults, trials, strict=True)
+    return {
+        "fast": options.fast,
+        "faults": {
+            fault.number: {
+                "part": fault.part,
+                "file": fault.file,
+                "breaks": fault.breaks,
+                **vars(trial),
+            }
+            for fault, trial in zip(faults, trials, strict=True)
+        },
     }
-    return figures, _table(faults, trials, options.fast)
 
 
-def _table(faults: Sequence[Fault], trials: Sequence[Trial], fast: bool) -> str:
-    """Table of all faults, with a sentence of the sum."""
-    count = Counter(trial.outcome for trial in trials)
-    rows = [
-        f"| {fault.number} | {fault.part} | {fault.breaks} | {_verdict(trial)} |"
-        for fault, trial in zip(faults, trials, strict=True)
-    ]
-    return "\n".join(
+def table(figures: dict[str, Any]) -> Table:
+    """Return a row for each fault."""
+    trials = figures["faults"]
+    count = Counter(trial["outcome"] for trial in trials.values())
+    return Table(
+        f"{'The fast half of the tests' if figures['fast'] else 'The tests'} of the part and of "
+        f"its neighbours caught {count[CAUGHT]} of {len(trials)} faults; {count[UNDECIDED]} are "
+        "undecided. A test that catches a fault passes without the fault.",
+        ["", "part", "what the fault breaks", "caught by"],
         [
-            f"{'The fast half of the tests' if fast else 'The tests'} of the part and of its "
-            f"neighbours caught {count[CAUGHT]} of {len(trials)} faults; {count[UNDECIDED]} are "
-            "undecided. A test that catches a fault passes without the fault.",
-            "",
-            "| | part | what the fault breaks | caught by |",
-            "|---|---|---|---|",
-            *rows,
-        ]
+            [number, trial["part"], trial["breaks"], _verdict(trial["outcome"], trial["by"])]
+            for number, trial in trials.items()
+        ],
     )
 
 
-def _verdict(trial: Trial) -> str:
-    if trial.outcome == CAUGHT:
-        path, _, name = trial.by.partition("::")
-        test = name.partition("[")[0] or "collection"
-        return f"`{Path(path).stem}`: {test.replace('::', '.')}"
-    return f"{trial.outcome}{f' ({trial.by})' if trial.by else ''}"
+def _verdict(outcome: str, test: str) -> str:
+    if outcome == CAUGHT:
+        path, _, name = test.partition("::")
+        function = name.partition("[")[0] or "collection"
+        return f"`{Path(path).stem}`: {function.replace('::', '.')}"
+    return f"{outcome}{f' ({test})' if test else ''}"
