@@ -206,7 +206,7 @@ def _small_part(pool: Executor, options: argparse.Namespace) -> list[dict[str, A
             "trips": 8 if few else 36,
             "drop": drop,
             "cases": len(joints),
-            **joints[["claimed", "covered", "identified"]].mean().to_dict(),
+            **{key: float(joints[key].mean()) for key in ("claimed", "covered", "identified")},
             "half": float(joints["half"].median()),
         }
         for (few, drop), joints in _table(pool, _small, cases).groupby(["few", "drop"])
@@ -246,13 +246,13 @@ def _verdicts_part(pool: Executor, options: argparse.Namespace) -> list[dict[str
         _trial,
         [(name, seed) for name in SCENARIOS for seed in _seeds(options, options.trials)],
     )
-    shares = trials.groupby("scenario")["right"].agg(["mean", "size"])
+    right = {name: own["right"] for name, own in trials.groupby("scenario")}
     return [
         {
             "scenario": name,
             "required": required,
-            "cases": int(shares.loc[name, "size"]),
-            "right": float(shares.loc[name, "mean"]),
+            "cases": len(right[name]),
+            "right": float(right[name].mean()),
         }
         for name, required in SCENARIOS.items()
     ]

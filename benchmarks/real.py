@@ -234,10 +234,10 @@ def _z1() -> dict[str, Any]:
         *z1_position_errors(*made),
         *exported_position_errors(*(_plain(log, "model", "none") for log in (z1_run(), second))),
     ]
-    *_, (_, *alone) = z1_position_errors(
+    *_, (_, whole, half) = z1_position_errors(
         *(_plain(_by_least_squares(log), "model") for log in (z1_run(), second))
     )
-    errors.append(("the same, by least squares", *alone))
+    errors.append(("the same, by least squares", whole, half))
     return {
         "friction": _compared("Z1", z1_run(), Z1, "model"),
         "closed_loop": _loop("Z1", z1_run(), "model"),
