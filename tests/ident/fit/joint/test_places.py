@@ -9,6 +9,7 @@ import pytest
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
 from stribeck.ident.fit.joint.general_motion import fit_motion
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.joint.places import harmonics
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.motion.motion_points import reduce_motion
@@ -16,7 +17,6 @@ from tests.ident.fit.joint.test_general_motion import pendulum, swing
 
 SPEEDS = np.geomspace(0.02, 1.2, 9)
 PLACES = np.linspace(-1.0, 1.4, 12)  # rad, of the bins of a stroke: not even about zero
-SEEDS = 1
 WEIGHTS = (2.0, 6.0, 10.0, 14.0)  # N·m of gravity at the most, by posture
 
 
@@ -71,10 +71,8 @@ def trips(
     return pd.DataFrame(rows)
 
 
-def found(**of) -> list[JointFit]:
-    return [
-        identify_joint(trips(seed, **of), load_mechanism("lab6"), "j4") for seed in range(SEEDS)
-    ]
+def found(options: Options | None = None, **of) -> JointFit:
+    return identify_joint(trips(0, **of), load_mechanism("lab6"), "j4", options)
 
 
 @pytest.mark.parametrize(("order", "phase"), [(1, 0.6), (2, 4.0)])
@@ -82,15 +80,15 @@ def test_a_wave_is_no_load_and_levels_are_those_of_the_mean(order, phase):
     """Over the range of positions, whose mean is not that of the turn."""
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
     level = 4.0 * np.mean(1.0 + 0.1 * np.sin(order * even + phase))
-    for joint in found(ripple=0.1, order=order, phase=phase):
-        fit = joint.fit
-        assert fit.load == "none"
-        assert fit.place != "none"
-        assert fit.parameters["coulomb"].low <= level <= fit.parameters["coulomb"].high
-        assert fit.parameters["coulomb"].half_width < 0.15
-        (said,) = [one.text for one in joint.findings if one.kind == "position"]
-        assert "changes with position" in said  # seen over less than half a turn
-        assert not fit.lack_of_fit
+    joint = found(ripple=0.1, order=order, phase=phase)
+    fit = joint.fit
+    assert fit.load == "none"
+    assert fit.place != "none"
+    assert fit.parameters["coulomb"].low <= level <= fit.parameters["coulomb"].high
+    assert fit.parameters["coulomb"].half_width < 0.15
+    (said,) = [one.text for one in joint.findings if one.kind == "position"]
+    assert "changes with position" in said  # seen over less than half a turn
+    assert not fit.lack_of_fit
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.1])
@@ -100,11 +98,12 @@ def test_waves_scale_with_dry_friction_and_not_with_viscous_friction(slope):
     """
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
     mean = np.mean(1.0 + 0.15 * np.sin(even + 0.6))
-    for joint in found(ripple=0.15, drop=3.0, slope=slope, noise=0.2, slow_way=0.3):
-        w, load = (grid.ravel() for grid in np.meshgrid(SPEEDS, WEIGHTS))
-        level = (4.0 + 3.0 * np.exp(-((w / 0.05) ** 2)) + slope * load) * mean + 2.0 * w
-        np.testing.assert_allclose(joint.fit.predict(w, load if slope else None), level, rtol=0.006)
-        assert not joint.fit.lack_of_fit
+    options = Options(law="stribeck", load="torque" if slope else "none")
+    fit = found(options, ripple=0.15, drop=3.0, slope=slope, noise=0.2, slow_way=0.3).fit
+    w, load = (grid.ravel() for grid in np.meshgrid(SPEEDS, WEIGHTS))
+    level = (4.0 + 3.0 * np.exp(-((w / 0.05) ** 2)) + slope * load) * mean + 2.0 * w
+    np.testing.assert_allclose(fit.predict(w, load if slope else None), level, rtol=0.006)
+    assert not fit.lack_of_fit
 
 
 @pytest.mark.parametrize("ripple", [0.0, 0.1])
@@ -113,25 +112,23 @@ def test_a_true_load_is_found_together_with_a_wave(ripple):
     that of the mean.
     """
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
-    joints = found(ripple=ripple, slope=0.08)
-    assert {joint.fit.load for joint in joints} == {"torque"}
-    assert {joint.fit.place != "none" for joint in joints} == {ripple > 0.0}
-    for joint in joints:
-        coefficient = joint.fit.parameters["coulomb_coefficient"]
-        assert coefficient.verdict == "identified"
-        assert coefficient.value == pytest.approx(
-            0.08 * np.mean(1.0 + ripple * np.sin(even + 0.6)), rel=0.03
-        )
+    fit = found(ripple=ripple, slope=0.08).fit
+    assert fit.load == "torque"
+    assert (fit.place != "none") == (ripple > 0.0)
+    coefficient = fit.parameters["coulomb_coefficient"]
+    assert coefficient.verdict == "identified"
+    assert coefficient.value == pytest.approx(
+        0.08 * np.mean(1.0 + ripple * np.sin(even + 0.6)), rel=0.03
+    )
 
 
 def test_a_load_that_follows_position_is_weak_and_its_rival_is_named():
     """One posture, and a load that is a wave itself: no data of this joint can tell."""
-    for joint in found(slope=0.08, weights=(14.0,), load=lambda q: 1.0 + 0.5 * np.sin(q)):
-        fit = joint.fit
-        assert fit.load == "torque"
-        coefficient = fit.parameters["coulomb_coefficient"]
-        assert coefficient.verdict == "weak"
-        assert "varies with position" in coefficient.note
+    fit = found(slope=0.08, weights=(14.0,), load=lambda q: 1.0 + 0.5 * np.sin(q)).fit
+    assert fit.load == "torque"
+    coefficient = fit.parameters["coulomb_coefficient"]
+    assert coefficient.verdict == "weak"
+    assert "varies with position" in coefficient.note
 
 
 def test_a_point_is_the_mean_over_its_stroke():
@@ -154,16 +151,16 @@ def test_levels_are_means_over_the_measured_positions_only(monkeypatch):
     apart = np.append(np.linspace(-1.25, -1.0, 6), np.linspace(1.25, 1.5, 6))
     monkeypatch.setattr(f"{__name__}.PLACES", apart)
     even = np.append(np.linspace(-1.25, -1.0, 101), np.linspace(1.25, 1.5, 101))
-    for joint in found(ripple=0.05, order=5, phase=0.0):
-        coulomb = joint.fit.parameters["coulomb"]
-        level = 4.0 * np.mean(1.0 + 0.05 * np.sin(5 * even))
-        assert coulomb.value == pytest.approx(level, rel=0.015)
-        assert coulomb.low <= level <= coulomb.high
+    options = Options(law="coulomb-viscous")
+    coulomb = found(options, ripple=0.05, order=5, phase=0.0).fit.parameters["coulomb"]
+    level = 4.0 * np.mean(1.0 + 0.05 * np.sin(5 * even))
+    assert coulomb.value == pytest.approx(level, rel=0.015)
+    assert coulomb.low <= level <= coulomb.high
 
 
 @pytest.mark.parametrize("wave", [0.0, 0.12])
 def test_general_motion_takes_no_wave_for_a_load(wave):
     motion = reduce_motion(filtered([swing(speed=1.5, wave=wave)], [pendulum()]), "swing")
-    fit = fit_motion(motion, "model", loads=("none", "torque"))
+    fit = fit_motion(motion, "model", law="coulomb-viscous", loads=("none", "torque"))
     assert fit.load == "none"
     assert (fit.place != "none") == (wave > 0.0)
