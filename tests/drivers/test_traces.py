@@ -5,7 +5,6 @@ The traces of real buses are stored in `traces`; `STRIBECK_RECORD_TRACES=1 pytes
 records them anew, each with emulated drives in another process.
 """
 
-import itertools
 import json
 import os
 from contextlib import contextmanager
@@ -64,6 +63,14 @@ class Tap:
             self.note(True, self.words(*frame, False))
 
     # serial line
+
+    @property
+    def timeout(self):
+        return self.transport.timeout
+
+    @timeout.setter
+    def timeout(self, value):
+        self.transport.timeout = value
 
     def write(self, data):
         self._packets(False, data)
@@ -152,7 +159,7 @@ WORDS = {
 
 def trace(arm, tap):
     """What the tap notes while the joints are connected, move for 25 cycles and stop; of equal
-    cycles that follow each other, as while a state is awaited, one is kept.
+    cycles the first is kept, since their number depends on the time that drives and joints need.
     """
     exchange = arm.link.exchange
 
@@ -166,7 +173,7 @@ def trace(arm, tap):
         steps(arm, 5)
         steps(arm, 20, PACE)
         arm.stop("enough")
-    return [list(map(list, cycle)) for cycle, _ in itertools.groupby(tap.cycles)]
+    return [json.loads(cycle) for cycle in dict.fromkeys(map(json.dumps, tap.cycles))]
 
 
 def in_virtual_time(make_arm, kind):
@@ -197,4 +204,5 @@ def test_frames_are_those_of_a_real_bus(make_arm, kind):
     if RECORD in os.environ:
         cycles = ",\n".join(json.dumps(cycle) for cycle in in_real_time(make_arm, kind))
         stored.write_text(f"[\n{cycles}\n]\n", encoding="utf-8")
+        pytest.skip("recorded")
     assert in_virtual_time(make_arm, kind) == json.loads(stored.read_text(encoding="utf-8"))
