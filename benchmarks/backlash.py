@@ -155,7 +155,7 @@ def table(figures: dict[str, Any]) -> Table:
     )
     return Table(
         f"{SECONDS:g} s of round trips of stiff and elastic joints, `fit_backlash`. Goals: "
-        f"from 1 mrad within the larger of {GOAL:.0%} and {STEPS:g} encoder steps; claims in "
+        f"from 1 mrad within the larger of {100 * GOAL:g} % and {STEPS:g} encoder steps; claims in "
         f"at most 2 % without play ({false}) and where gravity presses one flank ({pressed}).",
         [
             "signals",

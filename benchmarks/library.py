@@ -2,7 +2,7 @@
 and compared digit by digit.
 
 Entries of public recordings need the recordings, which lie beside the project (see `real_logs`);
-the page names what is missing.
+the figures name what is missing.
 """
 
 import argparse

@@ -86,7 +86,7 @@ def table(figures: dict[str, Any]) -> Table:
             "parameters",
             "covered %",
             "identified %",
-            f"half width within {WIDE:.0%}",
+            f"half width within {100 * WIDE:g} %",
         ],
         rows,
     )

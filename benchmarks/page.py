@@ -4,13 +4,14 @@ import json
 import math
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.provenance import commit
 from stribeck.ident.versions import versions_of
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +46,14 @@ class Table:
         """Return the table alone."""
         head, *rows = [f"| {' | '.join(map(str, cells))} |" for cells in (self.head, *self.rows)]
         return "\n".join([head, f"|{'---|' * len(self.head)}", *rows])
+
+
+@cache
+def commit() -> str:
+    """Return the abbreviated commit of the running code."""
+    return subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
 
 
 def stored_file(name: str) -> Path:

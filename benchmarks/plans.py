@@ -392,6 +392,7 @@ def summary(found: list[Judgement], seconds: float) -> dict[str, Any]:
         "refused": dict(Counter(case.refused for case in found if case.refused).most_common()),
         "worst": worst([case.kept for case in found if case.kept]),
         "beside": dict(Counter(name for case in found for name in case.beside)),
+        "with_shapes": sum(case.kept.get("shapes", np.inf) < np.inf for case in found),
         "groups": {
             name: {
                 "arms": len(cases),

@@ -29,9 +29,8 @@ from benchmarks.between import (
     break_bus,
     spoil_frames,
 )
-from benchmarks.page import Table
+from benchmarks.page import Table, commit
 from benchmarks.pauses import robbed, watched
-from benchmarks.provenance import commit
 from stribeck.drivers.emulators.body import POWERS
 from stribeck.drivers.emulators.emulator import emulate
 from stribeck.drivers.realtime import real_time
@@ -138,7 +137,7 @@ class Required:
     Attributes
     ----------
     text : str
-        Text for the page; {alone} is the behaviour of the drives.
+        Text for the table; {alone} is the behaviour of the drives.
     words : str
         Pattern of the message with which the program ends with exit code 3; {fault}
         is the drives' own fault.
@@ -279,8 +278,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         default=[],
-        help="results of earlier runs that the page includes, except for faults that this run "
-        "repeats",
+        help="results of earlier runs that are included, except for faults that this run repeats",
     )
 
 
@@ -872,6 +870,3 @@ def _recorded(case: Case, arm: ArmFile) -> tuple[int, bool, int, int, list[str]]
         lost.append(f"{missed} replies were missed, the run says {told}")
     kept = len({event["segment"] for event in finished})
     return kept, kept == PASSES + 2, missed, sum(event["corrupt"] for event in told), lost
-
-
-# the page

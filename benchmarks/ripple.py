@@ -105,7 +105,7 @@ def table(figures: dict[str, Any]) -> Table:
             "claimed %",
             "amplitude off %, median (95 %, worst)",
             "amplitude, phase covered %",
-            f"above {_CLEAR:g} standard errors, off by {_ALLOWED:.0%}",
+            f"above {_CLEAR:g} standard errors, off by {100 * _ALLOWED:g} %",
         ],
         rows,
     )

@@ -25,9 +25,8 @@ import tomlkit
 
 from benchmarks.judge import judge_parameters
 from benchmarks.main_job import motions_of_points
-from benchmarks.page import Table
+from benchmarks.page import Table, commit
 from benchmarks.pauses import near, watched
-from benchmarks.provenance import commit
 from stribeck.drivers.realtime import real_time
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, plan_whole_arm
@@ -89,7 +88,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="*",
         default=[],
-        help="results of earlier runs that the page includes",
+        help="results of earlier runs that are included",
     )
 
 
