@@ -167,9 +167,13 @@ class TestRefusals:
         with pytest.raises(FitError, match="hardly moves"):
             identify_servos([off])
 
-    def test_a_rollout_needs_the_servo(self, tmp_path):
+    def test_a_rollout_needs_the_servo(self, fitted):
+        made, folder = fitted
+        without = replace(
+            made, runs=(), joints={"hinge": replace(made.joints["hinge"], servo=None)}
+        )
         with pytest.raises(InputError, match="knows no servo of hinge"):
-            rollout(_run(tmp_path, 200.0, 0), _without_servo(tmp_path))
+            rollout(_run(folder, 200.0, 0), without)
 
 
 def _turntable(folder: Path, mass: float) -> Run:
@@ -183,11 +187,6 @@ def test_motion_that_was_fitted_proves_nothing(fitted):
     """`validate` judges only motion of a run of servos, so the rollout itself must refuse it."""
     with pytest.raises(InputError, match="was fitted to this run"):
         rollout(_run(fitted[1], 100.0, 0), fitted[0])
-
-
-def _without_servo(folder: Path) -> Calibration:
-    found = identify_servos([_run(folder, 100.0, 0)], "coulomb-viscous", "none").calibration
-    return replace(found, joints={"hinge": replace(found.joints["hinge"], servo=None)})
 
 
 @pytest.mark.skipif(

@@ -27,7 +27,7 @@ from tests.places import DATA
 from tests.schemas import judge
 
 GOLDEN = DATA / "golden"
-KP, KD, LATE, RATE = 150.0, 12.0, 0.012, 200.0
+KP, KD, LATE, RATE, SECONDS = 150.0, 12.0, 0.012, 200.0, 4.0
 COULOMB, VISCOUS = 2.2, 2.9
 
 
@@ -88,7 +88,7 @@ def log(reference: float = 0.0) -> Run:
         rubs = COULOMB * np.tanh(w / 1e-3) + VISCOUS * w
         return [w, (drive(t, q, w) - rubs - gravity(q)) / inertia]
 
-    t = np.arange(round(6.0 * RATE)) / RATE
+    t = np.arange(round(SECONDS * RATE)) / RATE
     found = solve_ivp(
         moves, (0.0, t[-1]), [wanted(0.0), 0.0], "LSODA", t, rtol=1e-8, atol=1e-10, max_step=0.005
     ).y
