@@ -21,7 +21,7 @@ from tests.ident.export.conftest import ARMS, known, made_joint
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")
 pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")
-STRICT = ["-O2", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
+STRICT = ["-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 DT = 0.004
 MAIN = """
 #include <stdio.h>

@@ -8,7 +8,7 @@ from shutil import copy
 import pytest
 
 from benchmarks.real_logs import LOGS, z1_run
-from benchmarks.real_motion import exported_position_errors, z1_position_errors
+from benchmarks.real_motion import exported_position_errors
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
@@ -30,14 +30,9 @@ def made() -> Calibration:
 
 
 def test_the_exported_file_alone_moves_like_the_arm() -> None:
-    """The authors' model is 8.8 mrad off in the first half, and 4.2 mrad without the
-    mean error of each joint.
-    """
     exported, attached = (half for _, _, half in exported_position_errors(made(), made()))
     assert exported < 4.0
     assert attached < 4.0
-    errors = {name: half for name, _, half in z1_position_errors(made(), made())}
-    assert errors["authors' z1.xml"] > 2.0 * exported
 
 
 def test_validation_by_motion_finds_the_gains_and_the_same_errors(tmp_path) -> None:

@@ -47,7 +47,7 @@ def test_the_ripple_of_the_golden_arm_is_claimed_on_request(golden: Calibration)
     """Its truth is 3 % of dry friction, 2 to 3 N·m, with 100 waves a turn; without the
     option nothing is taken out.
     """
-    found = identify([load_run(GOLDEN)], Options(ripple="auto"))
+    found = identify([load_run(GOLDEN)], Options(law="stribeck", ripple="auto"))
     (wave,) = found.calibration.joints["hinge"].ripple
     assert (wave.order, wave.kind, wave.origin) == (100.0, "friction", "known")
     assert 0.03 * 2.0 < wave.amplitude < 0.03 * 3.5
@@ -64,7 +64,7 @@ def test_what_is_taken_out_no_longer_widens_the_intervals() -> None:
     wave = 0.4 * np.sin(45.0 * run.signals["q"][:, 0] + 0.7) * np.sign(dq) * (np.abs(dq) > 1e-3)
     rippled = replace(run, signals={**run.signals, "tau": run.signals["tau"] + wave[:, None]})
     left, taken = (
-        identify([rippled], Options(ripple=option)).calibration.joints["hinge"]
+        identify([rippled], Options(law="stribeck", ripple=option)).calibration.joints["hinge"]
         for option in ("none", "auto")
     )
     found = next(one for one in taken.ripple if abs(one.order - 45.0) < 0.5)

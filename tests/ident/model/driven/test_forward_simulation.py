@@ -161,10 +161,10 @@ class TestClosedChains:
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
 
     def test_loops_stay_closed_and_energy_stays(self):
-        """Without friction, energy is constant over five large swings; the
-        benchmark simulates one minute.
+        """Without friction, energy is constant over a large swing; the benchmark
+        simulates one minute.
         """
-        m, t = smooth(load_mechanism("three-loop-chain")), np.linspace(0.0, 5.0, 51)
+        m, t = smooth(load_mechanism("three-loop-chain")), np.linspace(0.0, 1.5, 16)
         motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), [0.3], [0.0], t)
         assert np.ptp(motion.q[:, 0]) > 0.5
         energy = mechanical_energy(m, motion.q, motion.dq)
