@@ -9,8 +9,6 @@ import pandas as pd
 import pytest
 
 from benchmarks.inertia_logs import WrongModel
-from benchmarks.real import TX40_MOTOR
-from benchmarks.real_logs import LOGS, tx40_run
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.inertia.coupled_motors import CoupledMotor, CoupledMotors
@@ -27,6 +25,7 @@ from stribeck.ident.model.transmission import Transmission
 WRIST = {"j6": {"j5": 1.0}}
 COULOMB, VISCOUS, INERTIA = 0.8, 0.5, 0.02
 RIGHT = WrongModel("lab6", 3, part=0.0)
+SECONDS = 25.0
 
 
 def coupled(run: Run, pairs=WRIST) -> Run:
@@ -37,7 +36,7 @@ def coupled(run: Run, pairs=WRIST) -> Run:
 def log() -> Run:
     """General motion of lab6 with motor 6 mounted behind axis 5."""
     pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) moves the arm")
-    run = RIGHT.recorded(25.0)
+    run = RIGHT.recorded(SECONDS)
     dq = np.gradient(run.signals["q"], run.t, axis=0)
     rate = dq[:, 4] + dq[:, 5]
     more = COULOMB * np.sign(rate) + VISCOUS * rate + INERTIA * np.gradient(rate, run.t)
@@ -67,7 +66,9 @@ def test_general_motion_separates_motor_and_joint_friction(found: Identification
 
 
 def test_motor_friction_is_tested_by_instruments(log: Run) -> None:
-    run = coupled(replace(log, signals={**log.signals, "q_cmd": RIGHT.motion(RIGHT.seed, 25.0)[1]}))
+    run = coupled(
+        replace(log, signals={**log.signals, "q_cmd": RIGHT.motion(RIGHT.seed, SECONDS)[1]})
+    )
     mechanism = load_mechanism(run.arm)
     fit, _ = fit_inertia(
         filtered([run], [mechanism]),
@@ -206,28 +207,6 @@ def test_round_trips_separate_a_stribeck_motor_from_its_joints() -> None:
 
 def test_joints_that_move_in_step_do_not_separate_motor_friction() -> None:
     assert fit_motor_friction(odd_parts(0.0)) is None
-
-
-@pytest.mark.skipif(
-    not (LOGS / "tx40").is_dir(),
-    reason="the measured TX40 log is no part of the project and missing beside it",
-)
-def test_wrist_of_a_real_arm_agrees_with_published_values() -> None:
-    """TX40 (see its README); the published viscous friction of joint 5
-    includes the motor's friction.
-    """
-    made = identify(
-        [tx40_run()], Options(motion="model", law="coulomb-viscous", inertia="trust")
-    ).calibration
-    motor = made.motors.motors["joint_6"].parameters
-    for name, published in TX40_MOTOR.items():
-        assert motor[name].low <= published <= motor[name].high
-    five, six = (made.joints[name].parameters for name in ("joint_5", "joint_6"))
-    assert five["coulomb"].value == pytest.approx(3.03, rel=0.05)
-    assert five["viscous"].value + motor["viscous"].value == pytest.approx(1.86, rel=0.05)
-    assert six["coulomb"].low <= 0.282 <= six["coulomb"].high
-    assert made.joints["joint_5"].held_out_rmse < 1.2
-    assert made.joints["joint_6"].held_out_rmse < 0.65
 
 
 def test_law_without_visible_effect_is_replaced_by_the_simplest() -> None:
