@@ -7,6 +7,8 @@ import pytest
 import stribeck
 from tests.geared_joint import geared_joint
 
+pytestmark = pytest.mark.slow
+
 JOINT = {
     "coulomb": 3.0,
     "viscous": 2.0,
@@ -28,7 +30,7 @@ def recorded(cli, tmp_path):
     def record(**knobs):
         cli(
             "run",
-            geared_joint(tmp_path, JOINT | knobs, SIGNALS, velocity=1.0),
+            geared_joint(tmp_path, JOINT | knobs, SIGNALS, rate=125.0, velocity=1.0),
             *TRIPS,
             "-o",
             tmp_path / "trips",
@@ -40,7 +42,8 @@ def recorded(cli, tmp_path):
 
 def test_with_the_position_of_the_link(recorded, cli, tmp_path):
     trips = recorded(backlash=PLAY, link_encoder_step=1e-5)
-    told = cli("fit", trips, "-o", tmp_path / "fitted", "--memory", "none", "--backlash", "auto")
+    options = ("--law", "coulomb-viscous", "--memory", "none", "--backlash", "auto")
+    told = cli("fit", trips, "-o", tmp_path / "fitted", *options)
     found = (
         stribeck.Calibration.load(tmp_path / "fitted" / "calibration.toml").joints["turn"].backlash
     )
@@ -57,17 +60,9 @@ def test_with_the_position_of_the_link(recorded, cli, tmp_path):
 
 def test_from_the_torque_of_the_motor_alone(recorded):
     trips = recorded(backlash=PLAY)
+    options = {"law": "coulomb-viscous", "memory": "none"}
     # not sought unless asked
-    assert stribeck.fit(trips, memory="none").joints["turn"].backlash is None
-    found = stribeck.fit(trips, memory="none", backlash="any").joints["turn"].backlash
+    assert stribeck.fit(trips, **options).joints["turn"].backlash is None
+    found = stribeck.fit(trips, backlash="any", **options).joints["turn"].backlash
     assert found.method == "torque"
     assert found.play.value == pytest.approx(PLAY, rel=0.1)
-
-
-def test_wind_up_is_no_play(recorded):
-    assert (
-        stribeck.fit(recorded(backlash=0.0, link_encoder_step=1e-5), memory="none")
-        .joints["turn"]
-        .backlash
-        is None
-    )
