@@ -1,17 +1,15 @@
 """The main job, end to end, judged by the truth of two simulated arms."""
 
-import io
 import json
 import re
 import shutil
-import subprocess
-import sys
-from contextlib import redirect_stdout
+import tomllib
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
+import tomlkit
 
 from benchmarks.compensation import follow, told
 from benchmarks.main_job import judge
@@ -20,18 +18,20 @@ from stribeck.experiments.cli.app import run
 from stribeck.ident.export.approximation import approximate
 from tests.ident.export.conftest import without_comment
 from tests.places import ROOT
+from tests.recorded import Few
 
-SEED = "1"
-PRINTED = "printed.txt"
+WARMING = {"simulation": {"warm_up": 0.4, "warm_up_time": 30.0}, "driver": {"rate": 100.0}}
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory):
-    out = tmp_path_factory.mktemp("lab6") / "calibration-lab6"
-    with redirect_stdout(io.StringIO()) as printed:
-        assert run(["calibrate", "lab6", "--seed", SEED, "--out", str(out)]) == 0
-    (out.parent / PRINTED).write_text(printed.getvalue(), encoding="utf-8")
-    return out
+def campaign(recorded):
+    return recorded.main_job().folder
+
+
+@pytest.fixture(scope="module")
+def warming(recorded, make_arm):
+    """A small campaign of an arm whose friction falls."""
+    return recorded.command("calibrate", make_arm(WARMING), "--seed", "1", few=Few()).folder
 
 
 def without_date(path: Path) -> str:
@@ -50,6 +50,7 @@ def assert_good(figures):
     assert max(abs(entry["error"]) for entry in parameters) < 0.15
 
 
+@pytest.mark.slow
 def test_lab6_against_its_truth(campaign):
     figures = judge(campaign, "lab6")
     assert_good(figures)
@@ -64,9 +65,13 @@ def test_lab6_against_its_truth(campaign):
     assert figures["load_verdicts"]["j3"] == "unidentifiable"
 
 
-def test_offset6_against_its_truth(tmp_path):
-    assert run(["calibrate", "offset6", "--seed", SEED, "--out", str(tmp_path / "out")]) == 0
-    figures = judge(tmp_path / "out", "offset6")
+@pytest.mark.slow
+def test_offset6_against_its_truth(recorded):
+    """Of the joints whose law differs from those of lab6; `benchmarks main_job` has all."""
+    made = recorded.command(
+        "calibrate", "offset6", "--joints", "j1,j5", "--seed", "1", few=Few(postures=6)
+    )
+    figures = judge(made.folder, "offset6")
     assert_good(figures)
     assert figures["laws"]["j1"] == "stribeck/bending"
     assert figures["laws"]["j5"] == "coulomb-viscous/none"
@@ -85,29 +90,31 @@ def test_the_calibration_states_why_a_load_is_unidentifiable(campaign):
     assert "normal load stays between" in coefficient.note
 
 
-def test_replay_of_a_copy_without_the_truth_gives_the_same_digits(campaign, tmp_path):
+@pytest.mark.slow
+def test_replay_of_a_copy_without_the_truth_gives_the_same_digits(warming, tmp_path):
     copy = tmp_path / "moved" / "somewhere"
-    shutil.copytree(campaign / "runs", copy / "runs")
-    (arm,) = copy.glob("runs/*/arm/lab6.toml")
+    shutil.copytree(warming / "runs", copy / "runs")
+    (arm,) = copy.glob("runs/*/arm/pair.toml")
     text = arm.read_text(encoding="utf-8")
-    arm.write_text(text[: text.index("\n[simulation]\n")], encoding="utf-8")
+    table = tomllib.loads(text)
+    del table["simulation"]
+    arm.write_text(tomlkit.dumps(table), encoding="utf-8")
     assert run(["replay", str(copy), "--out", str(tmp_path / "again")]) == 0
     assert without_date(tmp_path / "again" / "calibration.toml") == without_date(
-        campaign / "calibration.toml"
+        warming / "calibration.toml"
     )
-    assert (tmp_path / "again" / "points.csv").read_bytes() == (
-        campaign / "points.csv"
-    ).read_bytes()
+    assert (tmp_path / "again" / "points.csv").read_bytes() == (warming / "points.csv").read_bytes()
 
 
-def test_drift_correction_can_be_disabled(campaign, tmp_path):
+@pytest.mark.slow
+def test_drift_correction_can_be_disabled(warming, tmp_path):
     """Friction of a warming arm falls during the run; the drift is separate
     from the law, or part of it.
     """
-    assert run(["fit", str(campaign), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
+    assert run(["fit", str(warming), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
     page, taken = (
         (folder / "report.html").read_text(encoding="utf-8")
-        for folder in (tmp_path / "in", campaign)
+        for folder in (tmp_path / "in", warming)
     )
     assert "removed from the fit; the parameters hold for the middle of the run" in taken
     assert "removed from the fit; the parameters hold for the middle of the run" not in page
@@ -147,6 +154,7 @@ def test_exports_load_and_carry_the_friction(campaign, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_feedforward_removes_most_of_the_tracking_error_of_slow_motion(campaign):
     calibration = Calibration.load(campaign)
     without, with_law = (
@@ -171,18 +179,18 @@ def test_report_is_one_page_with_every_joint(campaign):
     assert "unidentifiable" in page
 
 
-def test_the_help_has_every_command_of_the_manual():
+@pytest.mark.slow
+def test_the_help_has_every_command_of_the_manual(capsys):
     page = (ROOT / "docs" / "manual" / "commands.md").read_text(encoding="utf-8")
     written = set(re.findall(r"^\| `stribeck (\w+)", page, flags=re.MULTILINE))
-    done = subprocess.run(
-        [sys.executable, "-m", "stribeck", "--help"], capture_output=True, text=True, check=True
-    )
-    assert written == {command for command in written if f" {command} " in done.stdout}
+    assert run(["--help"]) == 0
+    printed = capsys.readouterr().out
+    assert written == {command for command in written if f" {command} " in printed}
     assert len(written) == 18
 
 
-def test_the_result_is_printed_in_at_most_thirty_lines(campaign):
-    printed = (campaign.parent / PRINTED).read_text(encoding="utf-8")
+def test_the_result_is_printed_in_at_most_thirty_lines(recorded):
+    printed = recorded.main_job().printed
     assert len([line for line in printed.splitlines() if line.strip()]) <= 30
     attention = [line for line in printed.splitlines() if line.startswith("attention")]
     assert all(

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from stribeck.experiments.cli.app import COMMANDS, FLEET
 from stribeck.experiments.cli.common import print_json
+from stribeck.experiments.excitation import search
 from stribeck.experiments.plans.plan import write_plan
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import load_run
@@ -174,6 +175,7 @@ class TestOutput:
         assert table["pages"]["limits in force"]["lift"]["torque"] == "40 N·m"
         assert "pair: 2 joints" in err
 
+    @pytest.mark.slow
     def test_plan(self, as_json, make_arm, tmp_path):
         table, err = as_json("plan", make_arm().path, "-o", tmp_path / "plan.toml")
         assert 60.0 < table["robot_time_s"] < 1200.0
@@ -228,6 +230,7 @@ class TestOutput:
         assert table["friction"]["1''"] == pytest.approx(0.515121, abs=1e-6)
         assert table["tau"] == {"1''": pytest.approx(0.888484 + 0.515121, abs=1e-6)}
 
+    @pytest.mark.slow
     def test_tables_of_motion_and_torque(self, as_json, make_arm, tmp_path):
         t = np.linspace(0.0, 1.0, 21)
         for name, columns in (("motion", "q"), ("torque", "tau")):
@@ -251,6 +254,7 @@ class TestOutput:
         )
         assert moved["rows"] == 21
 
+    @pytest.mark.slow
     def test_run_and_import(self, as_json, make_arm, make_plan, tmp_path):
         arm = make_arm()
         write_plan(make_plan(arm), tmp_path / "plan.toml")
@@ -267,6 +271,7 @@ class TestOutput:
         assert len(load_run(Path(table["run"])).t) == 40
 
     @pytest.mark.parametrize("command", ["fit", "replay"])
+    @pytest.mark.slow
     def test_fit_and_replay(self, as_json, tmp_path, command):
         table, err = as_json(command, RUN, "-o", tmp_path / "out")
         assert table["robot_time_s"] > 60.0
@@ -274,6 +279,7 @@ class TestOutput:
         assert table["losses"]
         assert "wrote" in err
 
+    @pytest.mark.slow
     def test_fit_of_a_table(self, as_json, tmp_path):
         speed = np.geomspace(0.01, 1.0, 20)
         np.savetxt(
@@ -285,9 +291,16 @@ class TestOutput:
         )
         assert as_json("fit", "--table", tmp_path / "table.csv")[0]["calibration"]["joints"]
 
+    @pytest.mark.usefixtures("short")
+    @pytest.mark.slow
     def test_the_main_job_and_its_judgement(self, as_json, make_arm, tmp_path):
         """A fast little joint, so that the whole job takes seconds."""
-        arm = make_arm({"joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}})
+        arm = make_arm(
+            {
+                "driver": {"rate": 100.0},
+                "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}},
+            }
+        )
         table, _ = as_json("calibrate", arm.path, "--joints", "turn", "-o", tmp_path / "out")
         parameters = table["calibration"]["joints"]["turn"]["parameters"]
         for name, value in {
@@ -315,20 +328,24 @@ class TestOutput:
         )
         assert judged["passed"]
 
-    def test_excitation(self, as_json, make_arm, tmp_path):
+    @pytest.mark.slow
+    def test_excitation(self, as_json, make_arm, tmp_path, monkeypatch):
+        for turns in ("_TRIAL_TURNS", "_TURNS"):
+            monkeypatch.setattr(search, turns, 6)
         told, _ = as_json(
             "run",
             make_arm().path,
             "--experiment",
             "excitation",
             "--budget",
-            "20s",
+            "10s",
             "-o",
             tmp_path / "waves",
         )
         assert told["friction"][0]["joint"] == "turn"
         assert 0.0 < told["room"]["velocity"]["free"] < 0.5
 
+    @pytest.mark.slow
     def test_presliding(self, as_json, make_arm):
         options = (
             "--experiment",
@@ -345,7 +362,8 @@ class TestOutput:
         assert 20.0 < told["robot_time_s"] < 100.0
         assert "half amplitudes from 0.001 to 0.03 rad" in err
 
-    def test_lowest_speed_and_breakaway(self, as_json, make_arm, tmp_path):
+    @pytest.mark.slow
+    def test_lowest_speed(self, as_json, make_arm, tmp_path):
         arm = make_arm({"joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}})
         lowest, _ = as_json(
             "run",
@@ -358,23 +376,12 @@ class TestOutput:
             tmp_path / "lowest",
         )
         assert lowest["lowest_speeds"].keys() == {"turn"}
-        as_json(
-            "run",
-            arm.path,
-            "--joints",
-            "turn",
-            "--experiment",
-            "breakaway",
-            "-o",
-            tmp_path / "ramps",
-        )
-        loose, _ = as_json("fit", tmp_path / "ramps", "-o", tmp_path / "loose")
-        assert loose["breakaway"]["turn"]["torque"]["value"] == pytest.approx(4.5, rel=0.1)
 
     def test_compare(self, as_json, tmp_path):
         assert not as_json("compare", GOLDEN, GOLDEN, "-o", tmp_path / "curves.svg")[0]["changed"]
 
     @pytest.mark.parametrize("target", ["json", "csv", "mcap"])
+    @pytest.mark.slow
     def test_export(self, as_json, tmp_path, target):
         source = GOLDEN if target == "json" else RUN
         table, err = as_json("export", source, "--to", target, "-o", tmp_path / f"out.{target}")
