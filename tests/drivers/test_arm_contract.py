@@ -125,10 +125,25 @@ def emulated(make_arm):
         yield cache(start)
 
 
+@pytest.fixture(scope="module")
+def arm_file(make_arm):
+    return make_arm()
+
+
 class TestArm:
     @pytest.fixture
-    def session(self, backend, make_arm, tmp_path, emulated):
-        return Session(BACKENDS[backend](make_arm(), tmp_path, emulated))
+    def session(self, backend, arm_file, tmp_path, emulated):
+        return Session(BACKENDS[backend](arm_file, tmp_path, emulated))
+
+    @pytest.fixture
+    def takes_torques(self, session):
+        if "torque" not in session.arm.modes:
+            pytest.skip("takes no torques")
+
+    @pytest.fixture
+    def own_time(self, backend):
+        if backend in WIRED:
+            pytest.skip("its time goes on whatever is done")
 
     @pytest.fixture
     def enabled(self, session):
@@ -264,9 +279,7 @@ class TestArm:
         enabled.arm.enable()
         assert len(enabled.steps(3)) == 3
 
-    def test_a_refused_step_takes_no_time(self, enabled, backend):
-        if backend in WIRED:
-            pytest.skip("its time goes on whatever is done")
+    def test_a_refused_step_takes_no_time(self, own_time, enabled):
         t = enabled.steps(10)[-1].t
         enabled.arm.stop("a test")
         with pytest.raises(ArmStopped):
@@ -306,9 +319,7 @@ class TestArm:
         ],
         ids=["nan", "no torque given", "a torque missing", "unknown mode"],
     )
-    def test_an_impossible_mode_is_refused_and_stops(self, enabled, torque, mode):
-        if "torque" not in enabled.arm.modes:
-            pytest.skip("takes no torques")
+    def test_an_impossible_mode_is_refused_and_stops(self, takes_torques, enabled, torque, mode):
         enabled.steps(5)
         with pytest.raises(DriverError, match="lift"):
             enabled.arm.step(Command(np.zeros(2), torque, mode))
