@@ -79,7 +79,7 @@ def table(figures: dict[str, Any]) -> Table:
             "found %",
             "false discovery rate %",
             "between arms covered %",
-            "new arms covered %",
+            "new arms in the prediction interval %",
         ],
         [
             [name, *(_percent(fleet[key]) for key in shares)]
