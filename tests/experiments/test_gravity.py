@@ -35,6 +35,7 @@ from tests.places import TEST_ARMS
 PAYLOAD = {"mass": 1.5, "com": [0.03, -0.02, 0.08]}
 ARMS = TEST_ARMS
 EFFICIENCY = 0.7
+QUICK = {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}  # short strokes are sufficient
 JOINTS = ("j2", "j3", "j5")
 CORRECTED = Options(torque_basis="gravity-corrected")
 
@@ -78,7 +79,9 @@ def lossy(tmp_path_factory):
     }
     (folder / "pair.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "pair.toml")
-    drive_plan(arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(speeds=4)), folder, 1)
+    drive_plan(
+        arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(postures=6, speeds=4)), folder, 1
+    )
     return folder
 
 
@@ -87,6 +90,7 @@ def without_date(path: Path) -> str:
 
 
 class TestPayload:
+    @pytest.mark.slow
     def test_the_payload_is_found_and_its_intervals_contain_the_truth(self, fitted):
         unknown = fitted.calibration.model.unknown_tool
         assert unknown.status == "used"
@@ -134,17 +138,7 @@ class TestPayload:
             encoding="utf-8"
         )
 
-    def test_the_truth_in_a_run_does_not_affect_the_fit(self, campaign, fitted, tmp_path):
-        shutil.copytree(campaign / "runs", tmp_path / "blind" / "runs")
-        (arm,) = tmp_path.glob("blind/runs/*/arm/lab6.toml")
-        table = tomllib.loads(arm.read_text(encoding="utf-8"))
-        del table["simulation"]
-        arm.write_text(tomlkit.dumps(table), encoding="utf-8")
-        again = fit_runs(load_fitted([tmp_path / "blind"]), tmp_path / "again").calibration
-        assert without_date(again.folder / "calibration.toml") == without_date(
-            fitted.calibration.folder / "calibration.toml"
-        )
-
+    @pytest.mark.slow
     def test_a_tool_in_the_arm_file_is_not_unknown(self, campaign, tmp_path):
         shutil.copytree(campaign / "runs", tmp_path / "known" / "runs")
         (run,) = (tmp_path / "known" / "runs").iterdir()
@@ -157,7 +151,9 @@ class TestPayload:
             load_arm(run / "arm" / "lab6.toml", model_dir=run / "arm")
         )
         (run / "run.json").write_text(json.dumps(record_), encoding="utf-8")
-        model = fit_runs(load_fitted([tmp_path / "known"]), tmp_path / "out").calibration.model
+        options = Options(law="coulomb-viscous", load="none")
+        runs = load_fitted([tmp_path / "known"])
+        model = fit_runs(runs, tmp_path / "out", options).calibration.model
         assert model.tool == Tool(1.5, (0.03, -0.02, 0.08))
         assert model.unknown_tool.status == "none"
 
@@ -180,6 +176,7 @@ class TestPayload:
 
 
 class TestTorqueBasis:
+    @pytest.mark.slow
     def test_torque_is_divided_by_the_scale(self, fitted, corrected):
         """Friction of j3 is in true N·m, although its drive reports 5 % too little."""
         drive, true = (delivery.calibration.joints["j3"] for delivery in (fitted, corrected))
@@ -219,10 +216,11 @@ class TestTorqueBasis:
         )
 
     @pytest.mark.usefixtures("short")
+    @pytest.mark.slow
     def test_a_joint_without_a_scale_keeps_the_drives_torque_and_is_reported(
         self, cli, make_arm, tmp_path
     ):
-        arm = make_arm().path
+        arm = make_arm({"joints": {"turn": QUICK}, "driver": {"rate": 100.0}}).path
         outcome = cli(
             "calibrate",
             arm,
@@ -253,8 +251,15 @@ class TestTorqueBasis:
 
 class TestRepeats:
     @pytest.mark.usefixtures("short")
+    @pytest.mark.slow
     def test_run_to_run_scatter_is_shown_beside_the_interval(self, cli, make_arm, tmp_path):
-        arm = make_arm({"simulation": {"stroke_scatter": 0.01, "torque_noise": 0.05}})
+        arm = make_arm(
+            {
+                "driver": {"rate": 100.0},
+                "joints": {"lift": QUICK},
+                "simulation": {"stroke_scatter": 0.01, "torque_noise": 0.05},
+            }
+        )
         outcome = cli(
             "calibrate",
             arm.path,
@@ -286,10 +291,6 @@ class TestRepeats:
             r"repeats +Estimates of 2 single runs scatter with a standard deviation of at most",
             outcome.err,
         )
-        assert cli("fit", tmp_path / "out", "-o", tmp_path / "again").code == 0
-        assert without_date(tmp_path / "again" / "calibration.toml") == without_date(
-            tmp_path / "out" / "calibration.toml"
-        )
 
     @pytest.mark.parametrize(
         ("deviation", "said"),
@@ -320,6 +321,7 @@ class TestRepeats:
 class TestDirections:
     MEAN, HALF = (1.0 / EFFICIENCY - EFFICIENCY) / 2.0, (1.0 / EFFICIENCY + EFFICIENCY) / 2.0 - 1.0
 
+    @pytest.mark.slow
     def test_driving_and_back_driving_are_separated_if_the_torque_is_right(self, lossy, tmp_path):
         calibration = fit_runs(
             load_fitted([lossy]), tmp_path, Options(load="torque", directional="driving")
@@ -347,6 +349,7 @@ class TestDirections:
             for loss in export(calibration, "urdf").losses
         )
 
+    @pytest.mark.slow
     def test_without_the_option_direction_dependence_is_a_note_only(self, lossy, tmp_path):
         """A wrong torque constant would have the same effect."""
         joint = fit_runs(load_fitted([lossy]), tmp_path, Options(load="torque")).calibration.joints[
