@@ -17,6 +17,8 @@ from stribeck.experiments.plans.plan import plan_table, read_plan, write_plan
 from stribeck.experiments.plans.speeds_and_postures import Design
 from stribeck.ident.arm.load_mechanism import load_mechanism
 
+pytestmark = pytest.mark.slow
+
 TIGHT = [[-2, 0.355], [-0.2, 0.12], [-2, 2]]  # the boom, 0.37 m long, may turn by 0.05 rad
 
 
@@ -140,8 +142,12 @@ class TestCommand:
         assert '"wanted": 1.7' in outcome.out
 
     @pytest.mark.usefixtures("short")
-    def test_calibrate_prints_lowered_speeds_and_continues(self, cli, cramped, tmp_path):
-        outcome = cli("calibrate", cramped.path, "--out", tmp_path / "out")
+    def test_calibrate_prints_lowered_speeds_and_continues(self, cli, make_arm, tmp_path):
+        quick = {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}
+        arm = make_arm(
+            within([[-2, 2], [-0.15, 0.15], [-2, 2]]) | {"driver": {"rate": 100.0}, "joints": quick}
+        )
+        outcome = cli("calibrate", arm.path, "--joints", "turn", "--out", tmp_path / "out")
         assert outcome.code == 0, outcome.err
         assert "note turn: strokes up to" in " ".join(outcome.out.split())
         assert read_plan(tmp_path / "out" / "plan.toml").lowered

@@ -62,26 +62,13 @@ def test_limits_of_the_model_are_taken_over(lab6: Path) -> None:
     assert table["model"] == "lab6.urdf"
 
 
-@pytest.mark.usefixtures("short")
-def test_simulated_arm_of_the_new_file_can_be_calibrated(
-    cli: Callable[..., Any], lab6: Path
-) -> None:
-    """Only the needed values are filled in; the true friction is the guess in the file."""
-    target = lab6.with_suffix(".toml")
-    target.write_text(filled(arm_text(lab6)), encoding="utf-8")
-    outcome = cli("calibrate", target, "--joints", "j2,j5", "--out", "out")
-    assert outcome.code == 0, outcome.err
-    truth = tomllib.loads(target.read_text(encoding="utf-8"))["simulation"]["joints"]
-    for name, joint in Calibration.load(Path("out")).joints.items():
-        assert joint.values["coulomb"] == pytest.approx(truth[name]["coulomb"], rel=0.05)
-
-
 def test_plan_of_a_model_refers_to_init(cli: Callable[..., Any], lab6: Path) -> None:
     refused = cli("plan", lab6)
     assert refused.code == 2
     assert f"stribeck init {lab6} writes an arm file" in refused.err
 
 
+@pytest.mark.slow
 def test_the_file_loads_and_the_next_step_names_what_is_needed(
     cli: Callable[..., Any], lab6: Path
 ) -> None:
@@ -100,6 +87,7 @@ def test_the_file_loads_and_the_next_step_names_what_is_needed(
         assert all(key in refused.err for key in accelerations)
 
 
+@pytest.mark.slow
 def test_the_filled_in_file_gives_a_plan(cli: Callable[..., Any], lab6: Path) -> None:
     assert cli("init", lab6).code == 0
     target = lab6.with_suffix(".toml")
@@ -460,19 +448,25 @@ class TestNames:
         assert load_arm(lab6.parent / file).name == name
 
     @pytest.mark.usefixtures("short")
-    def test_the_folder_of_results_does_not_collide_with_that_of_the_model(self, cli, lab6):
+    def test_simulated_arm_of_the_new_file_can_be_calibrated(self, cli, lab6):
+        """Only the needed values are filled in; the true friction is the guess in the file. The
+        folder of the results does not collide with that of the model.
+        """
         assert cli("init", lab6, "--out", "my_arm/my_arm.toml").code == 0
         target = Path("my_arm/my_arm.toml")
         target.write_text(filled(target.read_text(encoding="utf-8")), encoding="utf-8")
         outcome = cli("calibrate", target, "--joints", "j6")
         assert outcome.code == 0, outcome.err
-        assert (Path("calibration-my_arm") / "calibration.toml").is_file()
+        (joint,) = Calibration.load(Path("calibration-my_arm")).joints.values()
+        truth = tomllib.loads(target.read_text(encoding="utf-8"))["simulation"]["joints"]["j6"]
+        assert joint.values["coulomb"] == pytest.approx(truth["coulomb"], rel=0.05)
 
     @pytest.mark.parametrize("name", ["my arm", "", "a/b"])
     def test_name_that_is_no_file_name_is_refused(self, cli, lab6, name):
         refused = cli("init", lab6, "--name", name)
         assert (refused.code, "it may hold letters, digits" in refused.err) == (2, True)
 
+    @pytest.mark.slow
     def test_next_command_of_init_works(self, cli, lab6):
         """This holds for names with blanks, too."""
         outcome = cli("init", lab6, "--out", "my cell/my arm.toml")

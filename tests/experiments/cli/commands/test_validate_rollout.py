@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from stribeck import Calibration
@@ -23,9 +24,31 @@ def other(tmp_path):
     return tmp_path
 
 
+def shortened(folder, rows):
+    """The first samples of the golden run."""
+    shutil.copytree(RUN, folder)
+    with pa.ipc.open_stream(RUN / "samples.arrows") as reader:
+        samples = reader.read_all().slice(0, rows)
+    with (
+        pa.OSFile(str(folder / "samples.arrows"), "wb") as file,
+        pa.ipc.new_stream(file, samples.schema) as writer,
+    ):
+        writer.write_table(samples, max_chunksize=1000)
+    (folder / "events.jsonl").write_text(
+        "".join(
+            line
+            for line in (RUN / "events.jsonl").read_text(encoding="utf-8").splitlines(True)
+            if json.loads(line)["row"] <= rows
+        ),
+        encoding="utf-8",
+    )
+    return folder
+
+
+@pytest.mark.slow
 def test_json_and_plot(cli, other, tmp_path):
-    out = tmp_path / "motion.svg"
-    outcome = cli("validate", RUN, other, "--rollout", "--json", "--out", out)
+    out, run = tmp_path / "motion.svg", shortened(tmp_path / "short", 1600)
+    outcome = cli("validate", run, other, "--rollout", "--json", "--out", out)
     told = json.loads(outcome.out)
     assert set(told["rollout"]["simulated"]) == {"without friction", str(other)}
     assert "simulated minus measured position" in outcome.err
@@ -53,6 +76,7 @@ def test_refusals(cli, other, options, words):
     assert words in outcome.err
 
 
+@pytest.mark.slow
 def test_another_serial_number_is_told(cli, other, tmp_path):
     """A calibration or a run that states none may be of the same arm."""
     run = tmp_path / "run"

@@ -147,6 +147,7 @@ def test_panels_take_the_whole_terminal(width, height):
     assert max(map(cell_len, lines)) in (width - 1, width)
 
 
+@pytest.mark.slow
 def test_law_and_verdict_form_beside_the_picture():
     """The truth is found from points with little noise; the picture is drawn
     before the fit has ended.
@@ -223,6 +224,7 @@ def sample(t):
     return JointSample(t, zeros, zeros, zeros, zeros, None, np.zeros(2, dtype=np.int64))
 
 
+@pytest.mark.slow
 def test_drawing_runs_beside_the_control_loop_and_ends_with_it(plan, gantry, tmp_path):
     drawn, began = "", time.monotonic()
     with (tmp_path / "screen").open("w") as screen, live(plan, "run", gantry, screen) as watch:
@@ -298,6 +300,7 @@ def test_picture_fits_the_terminal(width, height, panels):
         )
 
 
+@pytest.mark.slow
 def test_progress_bar_is_drawn_only_in_a_terminal(gantry, tmp_path):
     stroke = Segment(0, "stroke", (0.0, 0.0), 1, "slide", 0.1)
     for terminal in (True, False):
@@ -357,6 +360,7 @@ def test_rows_fit_one_atomic_write_to_the_pipe():
 
 
 @pytest.mark.usefixtures("short")
+@pytest.mark.slow
 def test_rerun_recording_contains_the_live_picture(cli, tmp_path, monkeypatch):
     """Rerun's own command reads the recording; an existing file is not overwritten."""
     monkeypatch.chdir(tmp_path)
@@ -375,6 +379,7 @@ def test_rerun_recording_contains_the_live_picture(cli, tmp_path, monkeypatch):
     assert "/j1/" not in printed  # stands still
 
 
+@pytest.mark.slow
 def test_rerun_recording_needs_an_existing_folder(cli):
     pytest.importorskip("rerun", reason="the package rerun-sdk records it")
     outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "missing/seen.rrd")
