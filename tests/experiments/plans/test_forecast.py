@@ -33,16 +33,17 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.information import Expectation, learnt
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.laws.load_components import load_at
+from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import Run, load_run
+from tests.recorded import Recorded
 
 
 @pytest.fixture(scope="module")
-def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ArmFile, Plan, Run]:
+def followed(recorded: Recorded) -> tuple[ArmFile, Plan, Run]:
     """The default plan of lab6, and the run that came of it."""
-    arm = load_arm("lab6")
-    plan = plan_method("whole-arm", arm, seed=3)
-    return arm, plan, load_run(drive_plan(arm, plan, tmp_path_factory.mktemp("followed"), 3))
+    made = recorded.main_job().folder
+    return load_arm("lab6"), read_plan(made / "plan.toml"), load_run(find_runs(made)[0])
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,7 @@ def found(followed: tuple[ArmFile, Plan, Run]) -> Identification:
     return identify([followed[2]])
 
 
+@pytest.mark.slow
 def test_points_are_those_of_the_run(followed: tuple[ArmFile, Plan, Run]) -> None:
     """As many round trips and points of every joint, at the same speeds and loads."""
     arm, plan, run = followed
@@ -65,9 +67,9 @@ def test_points_are_those_of_the_run(followed: tuple[ArmFile, Plan, Run]) -> Non
         assert len(came) == pytest.approx(len(own), rel=0.15)
         for column, tolerance in (
             ("speed", 0.01),
-            ("torque", 0.06),
-            ("bending", 0.06),
-            ("gravity", 0.06),
+            ("torque", 0.08),
+            ("bending", 0.08),
+            ("gravity", 0.08),
         ):
             ends = [
                 np.quantile(table.groupby("segment")[column].mean(), (0.05, 0.5, 0.95))
@@ -81,6 +83,7 @@ def test_points_are_those_of_the_run(followed: tuple[ArmFile, Plan, Run]) -> Non
             )
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_the_fit_once_friction_is_known(
     followed: tuple[ArmFile, Plan, Run], found: Identification
 ) -> None:
@@ -120,6 +123,7 @@ def test_nobody_needs_to_have_measured_for_a_forecast(
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow
 def test_a_file_keeps_what_was_predicted(
     make_arm: Callable[..., ArmFile], tmp_path: Path, method: str
 ) -> None:
@@ -145,6 +149,7 @@ def test_a_plan_that_cannot_separate_the_parameters_is_refused(
         check_separable(forecast(make_plan(arm, speeds=(0.4, 0.41, 0.42), way=0.8), design))
 
 
+@pytest.mark.slow
 def test_a_velocity_limit_out_of_reach_is_none_to_expect_friction_by(
     make_arm: Callable[..., ArmFile], tmp_path: Path
 ) -> None:
@@ -187,14 +192,18 @@ def test_it_is_said_what_was_not_reached(found: Identification) -> None:
     )
 
 
+@pytest.mark.slow
 class TestGoals:
     """`--target` and `--budget`."""
 
+    @pytest.mark.slow
     def test_the_target_is_reached_in_less_time_than_the_whole_grid_takes(
         self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path
     ) -> None:
         arm, plan, _ = followed
-        delivery = calibrate(arm, tmp_path / "out", CampaignOptions(seed=1, target=0.05))
+        delivery = calibrate(
+            arm, tmp_path / "out", CampaignOptions(("j4", "j5", "j6"), seed=1, target=0.05)
+        )
         fits = {name: joint.fit for name, joint in delivery.result.joints.items()}
         assert delivery.robot_time < 0.5 * plan.robot_time
         for name, fit in fits.items():
@@ -203,6 +212,7 @@ class TestGoals:
             load = load_at(own, fit.load, fit.values)
             assert np.max(fit.interval(speed, load) / fit.predict(speed, load)) <= 0.05 + 1e-9, name
 
+    @pytest.mark.slow
     def test_the_budget_is_kept(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
         """Over several runs, and the folder of a campaign that was broken off
         goes on with the same plans.
@@ -239,6 +249,7 @@ class TestGoals:
         assert (outcome.code, option in outcome.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_further_plans_serve_what_is_weak(
     followed: tuple[ArmFile, Plan, Run], found: Identification
 ) -> None:
