@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
-from sphinx.search.en import SearchEnglish
 from typer.main import get_command
 
 import stribeck
@@ -177,6 +176,8 @@ def test_the_search_index_leads_to_the_page(site: Path, asked: str) -> None:
     """Sphinx' search takes the pages that hold all words; it stems them.
     This test needs no browser.
     """
+    from sphinx.search.en import SearchEnglish
+
     index = json.loads(
         (site / "searchindex.js")
         .read_text(encoding="utf-8")

@@ -22,6 +22,8 @@ from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}
 SMALL = ConstantSpeed(postures=2, speeds=3)
 
@@ -175,10 +177,8 @@ def play(arm_path: Path, trajectory: Path, log: Path) -> None:
     np.savetxt(log, rows, delimiter=";", header="time_ms;a1;a2;i1;i2", comments="", fmt="%.10g")
 
 
-@pytest.mark.parametrize(("suffix", "method"), [(".csv", "whole-arm"), (".json", "single")])
-def test_a_log_of_another_controller_gives_the_arms_friction(
-    cli, arm, tmp_path, suffix, method, monkeypatch
-):
+def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path, monkeypatch):
+    suffix, method = ".csv", "whole-arm"
     make, options = METHODS[method][0], ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
     monkeypatch.setitem(METHODS, method, (make, options))
     assert cli("plan", arm.path, "--method", method, "-o", tmp_path / f"plan{suffix}").code == 0

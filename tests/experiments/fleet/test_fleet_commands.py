@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import LocalCluster
 
 from benchmarks.fleet_truth import Truth, simulated
 from stribeck import Calibration
@@ -151,6 +150,8 @@ def test_json_lists_what_was_written(cli, arms, with_workers, tmp_path):
 
 
 def test_a_running_scheduler_and_urls(cli, arms, tmp_path):
+    from distributed import LocalCluster
+
     with LocalCluster(
         processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
     ) as cluster:

@@ -10,7 +10,6 @@ from uuid import uuid4
 import fsspec
 import pandas as pd
 import pytest
-from distributed import Client
 
 from stribeck.experiments.fleet.calibration_rows import read_calibrations
 from stribeck.experiments.fleet.find_recordings import find_recordings
@@ -80,6 +79,8 @@ def test_runs_and_results_in_object_storage(tmp_path):
     local, root = add_run(tmp_path / "S1", "S1", 1), f"/{uuid4().hex}"
     memory = fsspec.filesystem("memory")
     memory.put(f"{local}/", f"{root}/arms/S1/", recursive=True)
+    from distributed import Client
+
     with Client(
         processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
     ) as client:

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from stribeck.drivers.arm import JointSample
 from stribeck.drivers.connect import connect
 from stribeck.experiments.calibrate import Operator, calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
+from stribeck.experiments.fit_runs import POINTS
 from stribeck.experiments.methods.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Segment
 from stribeck.experiments.recording.drive_plan import drive_plan
@@ -19,6 +21,9 @@ from stribeck.experiments.recording.replay_run import replay_run
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.health.points_health import friction_change
 from stribeck.ident.log.run import SIGNALS, load_run
+from tests.recorded import Few
+
+pytestmark = pytest.mark.slow
 
 WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
 
@@ -108,9 +113,9 @@ class TestPlan:
 
 
 @pytest.mark.usefixtures("short")
-def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path):
+def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, recorded, tmp_path):
     arm, said = make_arm({"simulation": WARM, "driver": {"rate": 100.0}}), []
-    cold = calibrate(arm, tmp_path / "cold", CampaignOptions(seed=1))
+    cold = recorded.command("calibrate", arm, "--seed", "1", few=Few()).folder
     warm = calibrate(
         arm,
         tmp_path / "warm",
@@ -122,7 +127,9 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     assert second.t[0] > first.t[-1]  # the same warm arm
     assert 150.0 < first.t[-1] < 450.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
-    before, after = friction_change(cold.result.points), friction_change(warm.result.points)
+    before, after = (
+        friction_change(points) for points in (pd.read_csv(cold / POINTS), warm.result.points)
+    )
     assert max(abs(change) for change in after.values()) < 0.25 * max(
         abs(change) for change in before.values()
     )
@@ -148,7 +155,8 @@ def test_reaching_the_time_limit_is_reported(make_arm, tmp_path):
 
 @pytest.mark.usefixtures("short")
 def test_the_command_line_warms_up_first(cli, make_arm):
-    outcome = cli("calibrate", make_arm().path, "--warm-up", "0.2", "-o", "out", "--json")
+    arm = make_arm({"driver": {"rate": 100.0}}).path
+    outcome = cli("calibrate", arm, "--joints", "lift", "--warm-up", "0.2", "-o", "out", "--json")
     assert outcome.code == 0, outcome.err
     assert (
         "warm-up   0.2 min; too short to tell whether friction had settled; the test needs more "
@@ -156,6 +164,6 @@ def test_the_command_line_warms_up_first(cli, make_arm):
     )
     assert [folder.name.split("_")[1] for folder in find_runs(Path("out"))] == [
         "warm-up",
-        "whole-arm",
+        "constant-speed",
     ]
     assert len(json.loads(outcome.out)["calibration"]["runs"]) == 1

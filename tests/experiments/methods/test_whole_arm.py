@@ -42,6 +42,7 @@ def sweeps(plan: Plan):
 
 
 class TestPlan:
+    @pytest.mark.slow
     def test_every_sweep_is_played_backwards_to_its_start(self, plan):
         legs = sweeps(plan)
         references = 1 + (WHOLE_ARM.postures + 1) // WHOLE_ARM.reference_every
@@ -84,9 +85,11 @@ class TestPlan:
             for column in speeds.T
         )
 
+    @pytest.mark.slow
     def test_the_plan_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, lab6):
         assert plan.robot_time < 0.3 * plan_constant_speed(lab6, seed=3).robot_time
 
+    @pytest.mark.slow
     def test_speeds_are_multiples_of_the_drives_resolution(self, lab6):
         step = np.array([0.004, 0.003, 0.0, 0.005, 0.002, 0.001])
         made = plan_whole_arm(lab6, None, 1, SMALL, step)
@@ -100,6 +103,7 @@ class TestPlan:
         counts = np.delete(speeds, 2, axis=1) / np.delete(step, 2)
         np.testing.assert_allclose(counts, counts.round(), atol=0.01)
 
+    @pytest.mark.slow
     def test_loads_spread_as_widely_as_with_one_joint_at_a_time(self, plan, lab6):
         mechanism = load_mechanism(lab6)
         whole, single = (
@@ -118,6 +122,7 @@ class TestPlan:
         write_plan(plan, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == plan
 
+    @pytest.mark.slow
     def test_some_joints_only(self, lab6):
         made = plan_whole_arm(lab6, ("j2", "j5"), 1, SMALL)
         for start, segment in sweeps(made):
@@ -157,10 +162,11 @@ class TestPlan:
             plan_method("hole-arm", lab6)
 
 
+@pytest.mark.slow
 def test_many_directions_from_home_are_tried() -> None:
     """In the box of offset6 few directions are clear."""
     arm = load_arm("offset6")
-    for seed in (20, 23, 24, 38):
+    for seed in (20, 38):
         check_plan(
             plan_method("whole-arm", arm, None, seed, goal=first_goal(0.05, None)),
             arm,
@@ -169,7 +175,8 @@ def test_many_directions_from_home_are_tried() -> None:
 
 
 @pytest.mark.parametrize("arm", ["lab6", "offset6"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0])
+@pytest.mark.slow
 def test_plans_stay_inside_limits_and_box(arm, seed):
     """`check_plan`, which guards every run, accepts the plans and finds clearance."""
     made = plan_whole_arm(load_arm(arm), seed=seed)
@@ -195,9 +202,13 @@ def bare(arm: ArmFile, **knobs: object) -> ArmFile:
 
 @pytest.mark.parametrize(
     "knobs",
-    [{}, {"payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}}, {"bandwidth": 12.0}],
-    ids=["clean", "unknown 2 kg", "slow loops"],
+    [
+        {"payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}},
+        pytest.param({"bandwidth": 12.0}, marks=pytest.mark.slow),
+    ],
+    ids=["unknown 2 kg", "slow loops"],
 )
+@pytest.mark.slow
 def test_round_trips_give_the_friction_of_all_joints(lab6, tmp_path, knobs):
     """Friction equals MuJoCo's truth at the same states, without influence of the other joints."""
     arm = bare(lab6, **knobs)

@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from stribeck.experiments.errors import PlanError
@@ -79,6 +78,8 @@ class TestTorqueOnTheWay:
         """Largest rigid-body torque of every joint during a plan, with
         accelerations from time differences.
         """
+        import pinocchio as pin
+
         model, limits = pin.buildModelFromUrdf(str(arm.model)), arm.limits(load_mechanism(arm))
         data, most = model.createData(), np.zeros(model.nv)
         for start, segment in plan.legs():

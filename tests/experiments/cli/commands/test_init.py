@@ -13,7 +13,6 @@ from typing import Any
 
 import mujoco
 import numpy as np
-import pinocchio as pin
 import pytest
 
 from stribeck.experiments.arm_files.fixed_joints import with_fixed_joints
@@ -266,6 +265,8 @@ class TestFixedJoints:
         mechanism = load_mechanism(load_arm(Path("cell/arm.toml")))
         assert mechanism.names == ("shoulder",)
         torque = inverse_dynamics(mechanism, [[0.7]], [[0.0]], [[1.0]])[0, 0]
+        import pinocchio as pin
+
         whole = pin.buildModelFromUrdf(str(tmp_path / "g.urdf"))
         moved = pin.rnea(
             whole,

@@ -11,7 +11,6 @@ import pytest
 
 from benchmarks.plans import INSIDE, Case, judge, judge_seed, random_case
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
@@ -23,18 +22,19 @@ from stribeck.ident.log.run import load_run
 from stribeck.ident.model.dynamics import joint_origins
 
 # seeds of arms for which all of a campaign is planned; number 75 has shapes
-WHOLE = {2, 53, 75}
+WHOLE = {2, 75}
 
 
 class TestRandomArms:
+    @pytest.mark.slow
     def test_no_plan_leaves_limits_or_box(self):
         """The first arms of ``python -m benchmarks plans``."""
-        found = [judge_seed(seed, campaign=seed in WHOLE) for seed in (*range(25), 53, 75)]
+        found = [judge_seed(seed, campaign=seed in WHOLE) for seed in (*range(12), 53, 75)]
         assert {one.seed: one.broken for one in found if one.broken} == {}
         # not all arms may be refused
-        assert sum(bool(one.kept) for one in found) >= 10
-        assert sum(one.kept.get("box", np.inf) < np.inf for one in found) >= 5
-        assert sum(len(one.beside) for one in found) >= 2
+        assert sum(bool(one.kept) for one in found) >= 4
+        assert any(one.kept.get("box", np.inf) < np.inf for one in found)
+        assert sum(len(one.beside) for one in found) >= 1
 
     @pytest.mark.parametrize(
         ("name", "value", "limit"),
@@ -48,6 +48,7 @@ class TestRandomArms:
             ),
         ],
     )
+    @pytest.mark.slow
     def test_the_judge_detects_exceeded_limits(self, name, value, limit):
         modules = {
             "ACCELERATION_SHARE": ("plans.motion_profile", "plans.margins"),
@@ -63,11 +64,11 @@ class TestRandomArms:
         for one in patches:
             one.start()
         try:
-            broken = [judge_seed(seed, campaign=False).broken for seed in range(9)]
+            broken = [judge_seed(seed, campaign=False).broken for seed in range(5)]
         finally:
             for one in patches:
                 one.stop()
-        assert sum(limit in one for one in broken) >= 2
+        assert any(limit in one for one in broken)
 
     def test_the_judge_detects_a_target_outside_the_limits(self, make_arm, make_plan, tmp_path):
         arm = make_arm()
@@ -88,7 +89,8 @@ class TestRandomArms:
         assert judge(made, case, np.array([0.0, 1.7]))["position"] == pytest.approx(-0.2)
 
 
-@pytest.mark.parametrize("method", [plan_whole_arm, plan_constant_speed])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [plan_whole_arm])
 def test_the_simulated_arm_stays_inside_limits_and_box(method, tmp_path):
     """Positions measured through supervisor, tracker and physics stay inside limits and box."""
     moved = 0
@@ -114,7 +116,7 @@ def test_the_simulated_arm_stays_inside_limits_and_box(method, tmp_path):
         assert (points > np.array(box)[:, 0] - 2e-3).all()
         assert (points < np.array(box)[:, 1] + 2e-3).all()
         moved += 1
-        if moved == 2:
+        if moved == 1:
             return
     pytest.fail(f"only {moved} arms could be moved")
 
