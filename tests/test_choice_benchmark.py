@@ -83,9 +83,10 @@ def test_round_trips_have_the_order_and_noise_of_their_row():
 
 
 @pytest.mark.parametrize("mix", MIXES.values(), ids=MIXES)
+@pytest.mark.slow
 def test_intervals_of_the_oracle_cover_95_per_cent(mix):
     rng, at, held = np.random.default_rng(3), FASTEST * np.array([mix.slowest, 0.3, 1.0]), []
-    for case in range(60):
+    for case in range(24):
         how = Condition(12, 0.03, ("white", "drift", "AR(1)")[case % 3], "random")
         truth = mix.families[case % len(mix.families)].draw(rng)
         known = posterior(mix, how, measure(truth, mix, how, rng), at, rng)
@@ -97,10 +98,11 @@ def test_intervals_of_the_oracle_cover_95_per_cent(mix):
         ):
             low, high = known.interval(values)
             held.append(low <= true <= high)
-    assert 0.91 <= np.mean(held) <= 0.985
+    assert 0.88 <= np.mean(held) <= 0.995
 
 
 @pytest.mark.parametrize("kind", ["white", "drift", "AR(1)"])
+@pytest.mark.slow
 def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
     """Coulomb and viscous friction: errors of many linear fits, weighted by the known noise."""
     rng, truth, how, at = (
@@ -110,7 +112,7 @@ def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
         FASTEST * np.array([0.01, 0.5, 1.0]),
     )
     errors = []
-    for _ in range(3000):
+    for _ in range(1500):
         measured = measure(truth, FIRST, how, rng)
         clean = truth.friction(measured.w)
         A = np.column_stack((np.ones(12), measured.w, measured.t * clean))
@@ -121,7 +123,7 @@ def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
         rows = np.vstack((white @ A, prior))
         beta = np.linalg.lstsq(rows, np.append(white @ measured.tau, 0.0), rcond=None)[0]
         errors.append(beta[0] + beta[1] * at - truth.friction(at))
-    np.testing.assert_allclose(np.std(errors, axis=0), bounds(truth, how, measured, at), rtol=0.05)
+    np.testing.assert_allclose(np.std(errors, axis=0), bounds(truth, how, measured, at), rtol=0.07)
 
 
 def test_an_interval_score_is_width_plus_forty_times_the_miss():
@@ -130,6 +132,7 @@ def test_an_interval_score_is_width_plus_forty_times_the_miss():
     )
 
 
+@pytest.mark.slow
 def test_rows_contain_errors_claims_and_intervals():
     how = Condition(36, 0.01, "white", "random")
     cases = [

@@ -77,6 +77,7 @@ def test_offset6_against_its_truth(recorded):
     assert figures["laws"]["j5"] == "coulomb-viscous/none"
 
 
+@pytest.mark.slow
 def test_gravity_check_finds_the_wrong_torque_constant(campaign):
     scale = Calibration.load(campaign).joints["j3"].gravity["scale"]
     # the truth's torque scale times its mass error
@@ -84,6 +85,7 @@ def test_gravity_check_finds_the_wrong_torque_constant(campaign):
     assert scale.verdict == "identified"
 
 
+@pytest.mark.slow
 def test_the_calibration_states_why_a_load_is_unidentifiable(campaign):
     coefficient = Calibration.load(campaign).joints["j3"].parameters["coulomb_coefficient"]
     assert coefficient.value is None
@@ -121,6 +123,7 @@ def test_drift_correction_can_be_disabled(warming, tmp_path):
     assert Calibration.load(tmp_path / "in").fit["drift"] == "none"
 
 
+@pytest.mark.slow
 def test_exports_load_and_carry_the_friction(campaign, tmp_path):
     calibration = Calibration.load(campaign)
     for target, suffix, options in (("urdf", ".urdf", []), ("mjcf", ".xml", ["--plain"])):
@@ -167,12 +170,14 @@ def test_feedforward_removes_most_of_the_tracking_error_of_slow_motion(campaign)
     assert (with_law < 0.15 * without).all()
 
 
+@pytest.mark.slow
 def test_urdf_export_keeps_the_rest_of_the_file(campaign):
     before = (campaign / "lab6.urdf").read_text(encoding="utf-8")
     after = (campaign / "lab6.calibrated.urdf").read_text(encoding="utf-8")
     assert re.sub(r"\s*<dynamics [^>]*/>", "", without_comment(after)) == before
 
 
+@pytest.mark.slow
 def test_report_is_one_page_with_every_joint(campaign):
     page = (campaign / "report.html").read_text(encoding="utf-8")
     assert all(f"j{k}" in page for k in range(1, 7))
@@ -189,6 +194,7 @@ def test_the_help_has_every_command_of_the_manual(capsys):
     assert len(written) == 18
 
 
+@pytest.mark.slow
 def test_the_result_is_printed_in_at_most_thirty_lines(recorded):
     printed = recorded.main_job().printed
     assert len([line for line in printed.splitlines() if line.strip()]) <= 30

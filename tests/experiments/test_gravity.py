@@ -114,16 +114,19 @@ class TestPayload:
             arm.friction(q, dq)[0, 1], rel=0.03
         )
 
+    @pytest.mark.slow
     def test_intervals_of_scales_contain_the_torque_constants(self, fitted):
         for joint, truth in (("j2", 1.0), ("j3", 0.95), ("j5", 1.0)):
             scale = fitted.calibration.joints[joint].gravity["scale"]
             assert scale.low <= truth <= scale.high, joint
 
+    @pytest.mark.slow
     def test_an_export_reports_the_missing_payload(self, fitted):
         assert any(
             re.search(r"without the unknown tool of 1\.\d+ kg", loss) for loss in fitted.losses
         )
 
+    @pytest.mark.slow
     def test_the_payload_is_reported(self, fitted):
         said = words.gravity_sentence(fitted.calibration)
         found = re.search(
@@ -165,6 +168,7 @@ class TestPayload:
             ("moment_x = ", "moment_w = ", "moment_w"),
         ],
     )
+    @pytest.mark.slow
     def test_a_calibration_with_an_impossible_tool_is_refused(
         self, fitted, tmp_path, old, new, word
     ):
@@ -192,6 +196,7 @@ class TestTorqueBasis:
         )
         assert true.parameters["viscous"].low <= 6.5 <= true.parameters["viscous"].high
 
+    @pytest.mark.slow
     def test_intervals_include_the_uncertainty_of_the_scale(self, fitted, corrected):
         drive, true = (delivery.calibration.joints["j3"] for delivery in (fitted, corrected))
         for name in ("coulomb", "static"):
@@ -203,6 +208,7 @@ class TestTorqueBasis:
         w = np.array([0.01])
         assert true.band(w)[0] / true.torque(w)[0] > drive.band(w)[0] / drive.torque(w)[0]
 
+    @pytest.mark.slow
     def test_file_and_report_state_the_torque_basis(self, corrected):
         table = tomllib.loads(
             (corrected.calibration.folder / "calibration.toml").read_text(encoding="utf-8")
@@ -242,6 +248,7 @@ class TestTorqueBasis:
             (["--torque-basis", "gravity-corrected", "--motion", "joint"], "round trips"),
         ],
     )
+    @pytest.mark.slow
     def test_an_impossible_torque_basis_is_refused(self, cli, campaign, tmp_path, options, said):
         outcome = cli("fit", campaign, *options, "-o", tmp_path / "out")
         assert outcome.code == 2
@@ -299,6 +306,7 @@ class TestRepeats:
             (10.0, "more than their intervals predict: viscous of j2"),
         ],
     )
+    @pytest.mark.slow
     def test_parameters_with_more_scatter_than_predicted_are_named(self, fitted, deviation, said):
         """Expected scatter of two runs is sqrt(2) times the standard error of the joint fit."""
         joint = fitted.calibration.joints["j2"]
@@ -362,6 +370,7 @@ class TestDirections:
         assert float(numbers[1]) == pytest.approx(1.0 / EFFICIENCY - 1.0, rel=0.05)
         assert float(numbers[2]) == pytest.approx(1.0 - EFFICIENCY, rel=0.05)
 
+    @pytest.mark.slow
     def test_directional_friction_excludes_a_corrected_torque_basis(self, cli, lossy, tmp_path):
         outcome = cli(
             "fit",

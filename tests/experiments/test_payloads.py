@@ -101,6 +101,7 @@ def test_general_motion_reduces_each_run_with_its_own_payload(two: list[Run]) ->
     )
 
 
+@pytest.mark.slow
 def test_runs_with_equal_names_are_refused(two: list[Run]) -> None:
     """Two logs imported in the same second into two folders, for example."""
     other = replace(
@@ -112,6 +113,7 @@ def test_runs_with_equal_names_are_refused(two: list[Run]) -> None:
         identify([two[0], other])
 
 
+@pytest.mark.slow
 def test_runs_with_other_differences_than_the_tool_are_refused(
     two: list[Run], tmp_path: Path
 ) -> None:
@@ -130,6 +132,7 @@ def test_runs_with_other_differences_than_the_tool_are_refused(
         identify([two[0], other])
 
 
+@pytest.mark.slow
 def test_identical_runs_count_once(two: list[Run]) -> None:
     """As a simulated arm without noise records them."""
     one = two[0]

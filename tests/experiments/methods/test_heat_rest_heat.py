@@ -103,6 +103,7 @@ def test_too_short_a_time_and_a_negative_rest_are_refused(make_arm) -> None:
         check_plan(wrong, arm, load_mechanism(arm))
 
 
+@pytest.mark.slow
 def test_the_arm_rests_for_a_third_of_the_time(campaign) -> None:
     (folder,) = (campaign / "runs").iterdir()
     recorded = load_run(folder, ("q", "dq", "temperature"))
@@ -113,6 +114,7 @@ def test_the_arm_rests_for_a_third_of_the_time(campaign) -> None:
     assert np.ptp(recorded.signals["temperature"][:, 1]) > 5.0
 
 
+@pytest.mark.slow
 def test_both_joints_get_their_dependence(campaign) -> None:
     calibration = Calibration.load(campaign / "fit")
     turn, lift = (calibration.joints[name].temperature for name in ("turn", "lift"))
@@ -125,6 +127,7 @@ def test_both_joints_get_their_dependence(campaign) -> None:
         assert lift.factors(t)[1] == pytest.approx(true, rel=0.05)
 
 
+@pytest.mark.slow
 def test_friction_of_both_is_that_of_the_truth_over_the_measured_range(campaign) -> None:
     """The truth of `turn` without its sensor: the hottest state stands for the
     temperature that it reached.
@@ -144,6 +147,7 @@ def test_friction_of_both_is_that_of_the_truth_over_the_measured_range(campaign)
     assert np.all(np.abs(cold - true) <= joint.band(w, np.zeros(6), 0.0))
 
 
+@pytest.mark.slow
 def test_console_and_report_tell_the_dependence(campaign) -> None:
     text = (campaign / "console.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line.startswith("warmth")]

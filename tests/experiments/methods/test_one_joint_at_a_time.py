@@ -5,7 +5,6 @@ refusal that names the joint.
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,16 +31,19 @@ def arm(make_arm):
 
 class TestConstantSpeed:
     @settings(
-        max_examples=12,
+        max_examples=6,
         deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
     @given(data=st.data(), seed=st.integers(0, 1000))
+    @pytest.mark.slow
     def test_plans_keep_random_limits(self, make_arm, data, seed):
         """Position, speed, acceleration and box at finely sampled points of every
         segment, judged with Pinocchio.
         """
+        import pinocchio as pin
+
         joints = {}
         for name, reach in (("turn", 2.6), ("lift", 1.6)):
             low, high = data.draw(st.floats(-reach, -0.8)), data.draw(st.floats(0.8, reach))
@@ -91,6 +93,7 @@ class TestConstantSpeed:
                     assert (point >= np.array(box)[:, 0] - 1e-3).all()
                     assert (point <= np.array(box)[:, 1] + 1e-3).all()
 
+    @pytest.mark.slow
     def test_every_joint_makes_round_trips_at_every_speed_in_every_posture(self, arm):
         plan = plan_constant_speed(arm, options=ConstantSpeed(postures=3, speeds=4))
         for name in plan.names:
@@ -118,6 +121,7 @@ class TestConstantSpeed:
             assert tuple(legs[segment.id][0]) == there.target
             assert (segment.joint, segment.speed) == (there.joint, there.speed)
 
+    @pytest.mark.slow
     def test_the_reference_is_repeated_from_start_to_end(self, arm):
         plan = plan_constant_speed(arm)
         for name in plan.names:
@@ -131,6 +135,7 @@ class TestConstantSpeed:
             assert min(where) < 0.1 * len(plan.segments)
             assert max(where) > 0.9 * len(plan.segments)
 
+    @pytest.mark.slow
     def test_the_seed_determines_the_order(self, arm):
         assert plan_constant_speed(arm, seed=1, options=SMALL) == plan_constant_speed(
             arm, seed=1, options=SMALL
@@ -143,6 +148,7 @@ class TestConstantSpeed:
         plan = plan_constant_speed(arm, ("lift",), options=SMALL)
         assert {segment.joint for segment in plan.segments if segment.joint} == {"lift"}
 
+    @pytest.mark.slow
     def test_the_default_campaign_of_lab6_takes_less_than_twenty_minutes(self):
         arm = load_arm("lab6")
         plan = plan_constant_speed(arm)
@@ -151,6 +157,7 @@ class TestConstantSpeed:
         assert checked(plan, arm) > 0.05
 
     @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.slow
     def test_plans_succeed_inside_a_tight_box(self, seed):
         """Home and every posture are reachable inside the box, and so is each posture from the
         others, if necessary via home.
@@ -192,6 +199,7 @@ class TestConstantSpeed:
         with pytest.raises(PlanError, match=r"joint turn has no room for a stroke of \d\.\d\d rad"):
             plan_constant_speed(arm)
 
+    @pytest.mark.slow
     def test_a_joint_with_little_room_moves_slower(self, make_arm):
         """Ramps need a distance proportional to the square of speed: speeds that do not fit are
         dropped, others do not change.
@@ -213,6 +221,7 @@ class TestConstantSpeed:
         ):
             plan_constant_speed(make_arm({"joints": {"lift": {"position": [-0.04, 0.04]}}}))
 
+    @pytest.mark.slow
     def test_strokes_of_a_slow_joint_keep_the_longest_time(self, make_arm):
         """At a hundredth of the speed, strokes take the longest allowed time, and the
         range of speeds is smaller.
@@ -235,6 +244,7 @@ class TestConstantSpeed:
         ):
             plan_constant_speed(make_arm({"joints": {"turn": {"velocity": 0.002}}}))
 
+    @pytest.mark.slow
     def test_the_spread_of_loads_depends_on_the_postures(self, arm):
         """The turning joint is vertical and has no gravity torque; the lift's torque ranges
         from little to full gravity.

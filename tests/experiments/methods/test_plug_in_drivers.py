@@ -38,6 +38,7 @@ def connect_coarse(monkeypatch: pytest.MonkeyPatch) -> Callable[..., SimulatedAr
     return made
 
 
+@pytest.mark.slow
 def test_speeds_are_multiples_of_the_drives_resolution(connect_coarse, make_arm):
     arm = make_arm(
         {"driver": {"kind": "coarse", "watchdog": 0.1}, "workspace": {"box": [[-1.0, 1.0]] * 3}}

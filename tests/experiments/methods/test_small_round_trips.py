@@ -75,6 +75,7 @@ def run(make_arm, tmp_path_factory):
 
 
 class TestPlan:
+    @pytest.mark.slow
     def test_each_joint_makes_every_small_round_trip_slowly_and_quickly_in_three_places(self, plan):
         assert {segment.posture for segment in plan.segments} == {0, 1, 2, 3}
         for posture in (1, 2, 3):
@@ -185,6 +186,7 @@ class TestPlan:
 
 
 class TestResolution:
+    @pytest.mark.slow
     def test_amplitudes_below_eight_steps_of_the_encoder_are_left_out(self, make_arm):
         arm = make_arm({"simulation": {"encoder_step": 1.5e-4}})
         plan = plan_experiment(PRESLIDING, "whole-arm", arm, ("turn",))
@@ -195,6 +197,7 @@ class TestResolution:
             "drive"
         )
 
+    @pytest.mark.slow
     def test_a_coarse_encoder_is_refused_with_its_resolution_and_the_one_needed(self, make_arm):
         with pytest.raises(
             PlanError,
@@ -248,6 +251,7 @@ class TestResolution:
 
 
 class TestRun:
+    @pytest.mark.slow
     def test_the_run_is_finished_and_every_segment_is_recorded(self, run):
         plan, recorded = run
         assert recorded.purpose == PRESLIDING
@@ -263,6 +267,7 @@ class TestRun:
                 recorded.signals["q"][recorded.segment == segment.id, 0]
             ) == pytest.approx(way, rel=0.15)
 
+    @pytest.mark.slow
     def test_the_record_determines_bristle_stiffness_and_sliding_friction(self, run):
         """A law integrated in this file, z' = w - sigma |w| z / g over steps of
         position, fits the small motions.

@@ -109,6 +109,7 @@ def _half_width(fit: FitResult, name: str) -> float:
     return fit.parameters[name].half_width / fit.values[name]
 
 
+@pytest.mark.slow
 def test_nobody_needs_to_have_measured_for_a_forecast(
     followed: tuple[ArmFile, Plan, Run], found: Identification
 ) -> None:
@@ -176,6 +177,7 @@ def test_a_velocity_limit_out_of_reach_is_none_to_expect_friction_by(
     )
 
 
+@pytest.mark.slow
 def test_joints_are_listed_in_the_order_of_the_arm(followed: tuple[ArmFile, Plan, Run]) -> None:
     plan = followed[1]
     by_precision = replace(
@@ -184,6 +186,7 @@ def test_joints_are_listed_in_the_order_of_the_arm(followed: tuple[ArmFile, Plan
     assert list(forecast_table(by_precision, 0.05).columns[0].cells) == list(plan.names)
 
 
+@pytest.mark.slow
 def test_it_is_said_what_was_not_reached(found: Identification) -> None:
     assert precision(found, ("j1", "j2"), 1.0, "").startswith("95 % half width of friction: j1 ")
     assert "yet" not in precision(found, ("j1", "j2"), 1.0, "")
