@@ -10,7 +10,9 @@ from benchmarks import mutations
 from benchmarks.mutations import damaged, judged, make_inputs, schedule
 from stribeck.experiments.cli.app import run
 
-CASES = 250
+pytestmark = pytest.mark.slow
+
+CASES = 80  # of the benchmark's thousands
 
 
 def test_damaged_inputs_are_refused_or_read_and_never_change():

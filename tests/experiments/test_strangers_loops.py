@@ -12,7 +12,6 @@ import pytest
 
 from stribeck import Calibration, joint_loads, load_mechanism
 from stribeck.experiments.arm_files.assumed_arm import assumed_arm
-from stribeck.experiments.cli.app import run
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
 from stribeck.experiments.motions.simulated_friction import moving
 from stribeck.experiments.plans.speeds_and_postures import Design
@@ -22,6 +21,7 @@ from stribeck.ident.model.driven.driven_joints import driven_joints
 from tests.looped_urdf import LOOPS, machine
 from tests.model_texts import written
 from tests.places import TEST_ARMS
+from tests.recorded import SMALL, Recorded
 from tests.true_friction import friction_errors
 
 DRIVES, PASSIVE = ("left", "right"), ("left elbow", "right elbow")
@@ -31,16 +31,16 @@ DRIVES, PASSIVE = ("left", "right"), ("left elbow", "right elbow")
 def five_bar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The arm file and its model in a new folder."""
     folder = tmp_path_factory.mktemp("five-bar")
-    for name in ("five-bar.xml", "five-bar.toml"):
-        shutil.copy(TEST_ARMS / name, folder)
-    return folder / "five-bar.toml"
+    shutil.copy(TEST_ARMS / "five-bar.xml", folder)
+    text = (TEST_ARMS / "five-bar.toml").read_text(encoding="utf-8")
+    path = folder / "five-bar.toml"
+    path.write_text(text.replace("rate = 250.0", "rate = 125.0"), encoding="utf-8")
+    return path
 
 
 @pytest.fixture(scope="module")
-def calibrated(five_bar: Path, small_plans: None) -> Path:
-    out = five_bar.parent / "calibration"
-    assert run(["calibrate", str(five_bar), "--out", str(out), "--seed", "0"]) == 0
-    return out
+def calibrated(five_bar: Path, recorded: Recorded) -> Path:
+    return recorded.command("calibrate", five_bar, "--seed", "0", few=SMALL).folder
 
 
 def test_torque_follows_from_the_geometry() -> None:
@@ -68,12 +68,14 @@ def test_torque_follows_from_the_geometry() -> None:
     np.testing.assert_allclose(joint_loads(driven, q[None]).tau[0], wanted, rtol=0, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_friction_within_three_percent(five_bar: Path, calibrated: Path) -> None:
     errors = friction_errors(load_arm(five_bar), calibrated)
     assert set(errors) == set(DRIVES)
     assert max(errors.values()) < 0.03, errors
 
 
+@pytest.mark.slow
 def test_the_calibration_has_the_drives_and_the_export_has_the_loops(
     calibrated: Path, cli: Callable[..., Any]
 ) -> None:
@@ -97,6 +99,7 @@ def test_the_calibration_has_the_drives_and_the_export_has_the_loops(
     )
 
 
+@pytest.mark.slow
 def test_what_pins_rub_is_simulated_once(calibrated: Path) -> None:
     """By the MJCF, or with a calibration of the drives, which feel the pins, in theirs; rotors
     are the arm file's there.
@@ -111,6 +114,7 @@ def test_what_pins_rub_is_simulated_once(calibrated: Path) -> None:
         assert set(found.friction) == set(DRIVES)
 
 
+@pytest.mark.slow
 def test_commands_without_motion(five_bar: Path, cli: Callable[..., Any]) -> None:
     outcome = cli("check", five_bar)
     assert outcome.code == 0
@@ -135,6 +139,7 @@ def test_init_leaves_passive_joints_out(
     assert "tool" not in model.with_suffix(".toml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_init_takes_the_drives_by_option_without_actuators(
     five_bar: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
@@ -154,6 +159,7 @@ def test_init_takes_the_drives_by_option_without_actuators(
     assert load_mechanism(model.with_suffix(".toml")).names == ("left", "right elbow")
 
 
+@pytest.mark.slow
 def test_calibration_and_export_contain_the_loops_of_a_urdf(
     tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
@@ -179,6 +185,7 @@ def test_calibration_and_export_contain_the_loops_of_a_urdf(
     assert cli("export", "fitted/calibration.toml", "--to", "sdf").code == 2
 
 
+@pytest.mark.slow
 def test_a_model_without_limits_gets_limits_within_reach(five_bar: Path, tmp_path: Path) -> None:
     text = five_bar.with_suffix(".xml").read_text(encoding="utf-8")
     model = tmp_path / "mine.xml"
@@ -194,6 +201,7 @@ def test_a_model_without_limits_gets_limits_within_reach(five_bar: Path, tmp_pat
         assert 0.3 < high < end
 
 
+@pytest.mark.slow
 def test_limits_beyond_reach_do_not_raise_the_lowest_speed() -> None:
     """Ripple of unknown period is averaged over a part of the travel, which ends at
     the reach of the machine.

@@ -34,7 +34,6 @@ MJCF = """<mujoco model="two"><compiler angle="radian"/><worldbody>
 </worldbody></mujoco>"""
 PUBLIC = (
     "ur_description/urdf/ur5_robot.urdf",
-    "panda_description/urdf/panda.urdf",
     "kinova_description/robots/kinova.urdf",
 )
 
@@ -46,8 +45,9 @@ def model(tmp_path):
 
 
 @pytest.mark.usefixtures("short")
+@pytest.mark.slow
 def test_a_bare_urdf_is_calibrated_and_every_assumption_is_printed(cli, model):
-    outcome = cli("calibrate", model, "--joints", "j5,j6")
+    outcome = cli("calibrate", model, "--joints", "j6")
     assert outcome.code == 0, outcome.err
     said = " ".join(re.sub(r"\nassumed ", " ", outcome.out).split())
     before, after = said.split("held-out")
@@ -61,22 +61,24 @@ def test_a_bare_urdf_is_calibrated_and_every_assumption_is_printed(cli, model):
     report = (out / "report.html").read_text(encoding="utf-8")
     assert all(sentence.split(":")[0] in report for sentence in arm.assumed)
     truth = tomllib.loads(arm.path.read_text(encoding="utf-8"))["simulation"]["joints"]
-    for name in ("j5", "j6"):
-        assert calibration.joints[name].values["coulomb"] == pytest.approx(
-            truth[name]["coulomb"], rel=0.05
-        )
+    assert calibration.joints["j6"].values["coulomb"] == pytest.approx(
+        truth["j6"]["coulomb"], rel=0.05
+    )
     assert load_run(find_runs(out)[0]).arm.assumed == arm.assumed, "the run stores the assumptions"
     assert [path.name for path in model.parent.iterdir() if path.name != "here"] == [
         "my robot.urdf"
     ]
+    for path in out.iterdir():
+        if path.name not in ("runs", "arm", "plan.toml"):
+            path.unlink()
+    again = cli("calibrate", model, "--resume")
+    assert again.code == 0, again.err
+    assert "all round trips are recorded already; nothing moves" in again.out
 
 
-@pytest.mark.usefixtures("short")
-def test_a_bare_mjcf_with_a_prismatic_joint_is_calibrated(cli, tmp_path):
+def test_assumptions_of_a_bare_mjcf_have_the_units_of_its_joints(tmp_path):
     (tmp_path / "two.xml").write_text(MJCF, encoding="utf-8")
-    outcome = cli("calibrate", tmp_path / "two.xml", "--out", "out")
-    assert outcome.code == 0, outcome.err
-    said = " ".join(outcome.out.split())
+    said = " ".join(assumed_arm(tmp_path / "two.xml", tmp_path / "out").assumed)
     for words in (
         "position from -3.142 to 3.142 rad: turn, because the model states none",
         "velocity 1 rad/s: turn",
@@ -89,10 +91,10 @@ def test_a_bare_mjcf_with_a_prismatic_joint_is_calibrated(cli, tmp_path):
     ):
         assert words in said
     assert " N: slide" not in said, "the model states it"
-    assert set(Calibration.load(Path("out")).joints) == {"turn", "slide"}
 
 
 @pytest.mark.parametrize("robot", PUBLIC)
+@pytest.mark.slow
 def test_public_arms_have_a_plan(cli, tmp_path, robot):
     try:
         robots = Path(
@@ -122,6 +124,7 @@ class TestMissingLimits:
         return tmp_path / "two.toml"
 
     @pytest.mark.usefixtures("short")
+    @pytest.mark.slow
     def test_an_unchanged_arm_file_of_init_is_calibrated(self, cli, file):
         before = file.read_bytes()
         outcome = cli("calibrate", file, "--out", "out")
@@ -203,16 +206,6 @@ class TestMissingLimits:
 
 
 class TestFolder:
-    @pytest.mark.usefixtures("short")
-    def test_a_campaign_can_be_resumed(self, cli, model):
-        assert cli("calibrate", model, "--joints", "j6", "--out", "out").code == 0
-        for path in Path("out").iterdir():
-            if path.name not in ("runs", "arm", "plan.toml"):
-                path.unlink()
-        again = cli("calibrate", model, "--out", "out", "--resume")
-        assert again.code == 0, again.err
-        assert "all round trips are recorded already; nothing moves" in again.out
-
     def test_resume_without_a_folder_is_refused(self, cli, model):
         refused = cli("calibrate", model, "--seed", "1", "--out", "out", "--resume")
         assert (refused.code, "no such folder" in refused.err) == (2, True), refused.err
@@ -289,6 +282,7 @@ class TestNoHardware:
         assert len(connected) == 1, "without the key assumed, hardware may move"
 
     @pytest.mark.parametrize("suffix", [".csv", ".json"])
+    @pytest.mark.slow
     def test_plans_with_assumed_limits_are_not_exported(self, cli, model, tmp_path, suffix):
         arm = assumed_arm(model, tmp_path / "out")
         refused = cli("plan", arm.path, "-o", f"plan{suffix}")

@@ -36,7 +36,7 @@ def swings(plan: Plan):
 
 
 @pytest.mark.parametrize("arm", ["lab6", "offset6"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0])
 class TestPlan:
     def test_swings_keep_position_speed_and_acceleration_and_end_at_rest(self, arm, seed):
         file = load_arm(arm)
@@ -142,6 +142,7 @@ def pendulum(tmp_path_factory):
 
 
 class TestVerdict:
+    @pytest.mark.slow
     def test_a_good_calibration_predicts_friction_and_passes(self, pendulum):
         (joint,) = validate(
             load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)
@@ -166,6 +167,7 @@ class TestVerdict:
     @pytest.mark.parametrize(
         ("parameter", "factor"), [("coulomb", 1.4), ("viscous", 0.5), ("static", 2.5)]
     )
+    @pytest.mark.slow
     def test_a_calibration_that_is_wrong_fails(self, pendulum, parameter, factor):
         good = Calibration.load(GOLDEN)
         ((name, joint),) = good.joints.items()
@@ -181,6 +183,7 @@ class TestVerdict:
         # a wrong decrease of friction with speed is named
         assert found.lack_of_fit or parameter != "static"
 
+    @pytest.mark.slow
     def test_a_corrected_torque_basis_predicts_the_drives_torque(self, pendulum):
         good = Calibration.load(GOLDEN)
         ((name, joint),) = good.joints.items()
@@ -205,6 +208,7 @@ class TestVerdict:
         )
         assert two.error == pytest.approx(one.error, rel=0.02)
 
+    @pytest.mark.slow
     def test_friction_by_load_components_is_predicted(self, pendulum):
         """Coefficients of zero for two load components change nothing."""
         good = Calibration.load(GOLDEN)
@@ -237,6 +241,7 @@ class TestVerdict:
         )
         assert one == pytest.approx(two, rel=1e-9)
 
+    @pytest.mark.slow
     def test_tool_and_mounting_are_those_of_the_run(self, pendulum, tmp_path):
         """The same arm with a tool in its arm file."""
         source = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml").path
@@ -250,6 +255,7 @@ class TestVerdict:
         (joint,) = validate(run, Calibration.load(GOLDEN)).joints.values()
         assert joint.passed
 
+    @pytest.mark.slow
     def test_another_arm_with_joints_of_the_same_names_is_refused(self, pendulum, tmp_path):
         source = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml")
         for file in source.path.parent.iterdir():
@@ -269,6 +275,7 @@ class TestVerdict:
         with pytest.raises(InputError, match=r"another model than the calibration of pendulum"):
             validate(run, Calibration.load(GOLDEN))
 
+    @pytest.mark.slow
     def test_a_joint_that_cannot_be_judged_is_named(self, cli, pendulum, monkeypatch):
         good = Calibration.load(GOLDEN)
         (joint,) = good.joints.values()
@@ -303,6 +310,7 @@ class TestVerdict:
         with pytest.raises(InputError, match="was fitted to this run"):
             validate(load_run(GOLDEN / "runs" / "constant-speed"), Calibration.load(GOLDEN))
 
+    @pytest.mark.slow
     def test_another_arm_is_refused(self, pendulum, make_arm, tmp_path, make_plan):
         arm = make_arm()
         run = load_run(drive_plan(arm, make_plan(arm), tmp_path, 1))
@@ -314,6 +322,7 @@ class TestVerdict:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_validate_passes_and_draws_a_plot(self, cli, pendulum):
         outcome = cli(
             "validate", pendulum, GOLDEN, GOLDEN / "calibration.toml", "-o", "plot.svg", "--json"
@@ -326,6 +335,7 @@ class TestCommand:
         assert "passes" in outcome.err
         assert "</svg>" in Path("plot.svg").read_text(encoding="utf-8")
 
+    @pytest.mark.slow
     def test_validate_writes_a_page(self, cli, pendulum):
         outcome = cli("validate", pendulum, GOLDEN, "-o", "page.html", "--json")
         assert outcome.code == 0, outcome.err
@@ -340,6 +350,7 @@ class TestCommand:
             assert words in page
         assert cli("validate", pendulum, GOLDEN, "-o", "page.html").code == 2
 
+    @pytest.mark.slow
     def test_a_failed_validation_has_exit_code_1(self, cli, pendulum):
         outcome = cli("validate", pendulum, GOLDEN, "--tolerance", "0.001")
         assert outcome.code == 1
@@ -350,6 +361,7 @@ class TestCommand:
         assert outcome.code == 2
         assert "the campaign only has runs for fit" in outcome.err
 
+    @pytest.mark.slow
     def test_run_records_a_validation_and_fit_leaves_it_out(self, cli, make_arm):
         outcome = cli("run", make_arm().path, "--experiment", "validation", "-o", "campaign")
         assert outcome.code == 0, outcome.err
@@ -361,6 +373,7 @@ class TestCommand:
         outcome = cli("fit", "campaign")
         assert outcome.code == 2
 
+    @pytest.mark.slow
     def test_a_validation_driven_by_other_software_can_be_imported(self, cli, pendulum):
         (folder,) = find_runs(pendulum)
         run = load_run(folder)

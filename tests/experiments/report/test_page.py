@@ -218,6 +218,7 @@ class Tags(HTMLParser):
             self.wrong.append(tag)
 
 
+@pytest.mark.slow
 def test_page_refers_to_no_other_file(page: str) -> None:
     assert not re.findall(r"https?://", page)
     assert not re.findall(r"<(?:link|iframe|img)\b|@import|\bsrc=", page)
@@ -268,6 +269,7 @@ def test_joint_without_calibration_gives_the_reason(page: str) -> None:
     assert WHY in wrist
 
 
+@pytest.mark.slow
 def test_joints_that_were_not_requested_are_listed(result: Identification, tmp_path: Path) -> None:
     findings = tuple(finding for finding in result.findings if finding.joint != "wrist")
     page = written(replace(result, findings=findings), tmp_path)
@@ -291,6 +293,7 @@ def test_lights_show_problems(result: Identification, page: str) -> None:
     assert lights["Gravity"][1].startswith("Torque and model disagree for shoulder")
 
 
+@pytest.mark.slow
 def test_lights_turn_green_and_red(result: Identification, tmp_path: Path) -> None:
     slide = result.calibration.joints["slide"]
     slide = replace(
@@ -468,6 +471,7 @@ def test_provenance_is_complete(page: str) -> None:
     assert "law = auto, load = auto, seed = 0" in text
 
 
+@pytest.mark.slow
 def test_notes_of_the_run_are_shown_as_text(result: Identification, tmp_path: Path) -> None:
     page = write_report(result, tmp_path, {"operator": "<i>Ada</i>", "payload": 2.0}).read_text(
         encoding="utf-8"
@@ -476,6 +480,7 @@ def test_notes_of_the_run_are_shown_as_text(result: Identification, tmp_path: Pa
     assert re.search(r"payload</dt>\s*<dd>2\.0", page)
 
 
+@pytest.mark.slow
 def test_same_result_gives_the_same_page_whatever_the_users_settings(
     result: Identification, page: str, tmp_path: Path
 ) -> None:
@@ -485,6 +490,7 @@ def test_same_result_gives_the_same_page_whatever_the_users_settings(
         assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.slow
 def test_few_points_without_load_temperature_or_reference(tmp_path: Path) -> None:
     rows = points_of("j", trips=8, bins=1, warm=False, gravity=0.0)
     page = written(result_of({"j": rows}, (False,), options=Options(load="none")), tmp_path)
@@ -495,6 +501,7 @@ def test_few_points_without_load_temperature_or_reference(tmp_path: Path) -> Non
     assert "one round trip" not in text_of(page)
 
 
+@pytest.mark.slow
 def test_single_speed_and_constant_values_can_be_drawn(
     result: Identification, tmp_path: Path
 ) -> None:
@@ -509,6 +516,7 @@ def test_single_speed_and_constant_values_can_be_drawn(
     assert "slide" in written(changed, tmp_path)
 
 
+@pytest.mark.slow
 def test_unidentifiable_parameters_give_the_reason(result: Identification, tmp_path: Path) -> None:
     joint = result.calibration.joints["slide"]
     hidden = Parameter(None, None, None, None, "1", "unidentifiable", "the load <never> varied")
@@ -538,10 +546,11 @@ def test_unidentifiable_parameters_give_the_reason(result: Identification, tmp_p
     assert "at bound viscous friction" in glance
 
 
-@pytest.mark.parametrize("copies", [8, 70])  # 576 points a joint, and 5040
+@pytest.mark.slow
 def test_page_with_many_points_and_joints_stays_small(
-    result: Identification, tmp_path: Path, copies: int
+    result: Identification, tmp_path: Path
 ) -> None:
+    copies = 70  # 5040 points a joint
     joint, fit = result.calibration.joints["shoulder"], result.joints["shoulder"]
     random, points = np.random.default_rng(1), pd.concat([fit.points] * copies, ignore_index=True)
     # repeated digits would compress
@@ -588,6 +597,7 @@ def test_values_have_as_many_digits_as_their_interval_allows(
     assert words.plus_minus(Parameter(value, None, low, high, "N·m", "identified")) == expected
 
 
+@pytest.mark.slow
 def test_load_components_are_shown(tmp_path: Path) -> None:
     table = points_of("wrist")
     radial, bending = np.array([5.0, 60.0, 30.0]), np.array([12.0, 2.0, 14.0])
