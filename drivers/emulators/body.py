@@ -213,6 +213,11 @@ class Body:
         """Time that an emulator may wait for a frame before it lets time pass [s]."""
         return _IDLE if self.resting else _POLL
 
+    @property
+    def interval(self) -> float:
+        """Time after which an emulator in virtual time lets time pass if no frame comes [s]."""
+        return max(self.patience, self._period)
+
     def look(self, late: float = 0.0) -> None:
         """Set the positions to their values `late` seconds ago: a drive latches them when a frame
         arrives, before it is read.

@@ -133,7 +133,7 @@ class CanEmulator(ABC):
         """Time of the next act on a bus in memory: a frame arrives, or drives look at their
         clocks [s].
         """
-        return min(self._acted + self.body.patience, self._bus.due())
+        return min(self._acted + self.body.interval, self._bus.due())
 
     def act(self) -> None:
         """Answer a frame on a bus in memory that has arrived, and let time pass."""

@@ -47,7 +47,7 @@ class Emulator:
         """Time of the next act on a line in memory: bytes arrive, or servos look at their
         clocks [s].
         """
-        return min(self._acted + self.body.patience, self._line.due())
+        return min(self._acted + self.body.interval, self._line.due())
 
     def act(self) -> None:
         """Answer packets on a line in memory that have arrived, and let time pass."""
