@@ -48,17 +48,20 @@ class CanopenNetwork(canopen.Network):
 
     def connect(self, *args: Any, **kwargs: Any) -> canopen.Network:
         """Read the bus in a thread; a bus in memory needs none and calls the listeners."""
-        if not hasattr(self.bus, "tell"):
+        tell = getattr(self.bus, "tell", None)
+        if tell is None:
             return super().connect(*args, **kwargs)
-        self.bus.tell(self.listeners)
+        tell(self.listeners)
         return self
 
     def leave(self) -> None:
         """Stop reading the bus, which stays open."""
         if self.notifier is not None:
             self.notifier.stop(1.0)
-        elif hasattr(self.bus, "tell"):
-            self.bus.tell(())
+            return
+        tell = getattr(self.bus, "tell", None)
+        if tell is not None:
+            tell(())
 
     def send_message(self, can_id: int, data: bytes, remote: bool = False) -> None:
         """Send a frame as the library does, with a timeout."""

@@ -61,7 +61,9 @@ class Member(Protocol):
         """Time of the next act; infinite if none is due [s]."""
 
     def act(self) -> None:
-        """Do what is due at the present time; must not wait."""
+        """Do what is due at the present time. A member that waits in its act is due at no time
+        until the act is over.
+        """
 
 
 class VirtualClock(Clock):
