@@ -13,6 +13,8 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.log.run import PRESLIDING, load_run
 
+pytestmark = pytest.mark.slow  # whole fits
+
 STIFFNESS, DAMPING = 1500.0, 20.0
 TRUTH = {"coulomb": 3.0, "static": 4.0, "stribeck_velocity": 0.05, "viscous": 2.0}
 BRISTLES = {"memory": "lugre", "bristle_stiffness": STIFFNESS, "bristle_damping": DAMPING}

@@ -47,6 +47,7 @@ def found(log):
 
 
 class TestLinkPosition:
+    @pytest.mark.slow
     def test_play_is_the_truth_of_the_arm(self, found):
         assert found.play == pytest.approx(PLAY, rel=0.1)
         assert found.joint.method == "link position"
@@ -57,6 +58,7 @@ class TestLinkPosition:
     def test_the_picture_has_the_play(self, found):
         assert found.plot().get_ylabel().startswith("motor minus link")
 
+    @pytest.mark.slow
     def test_an_elastic_joint_has_no_play(self, tmp_path):
         t, q, tau, link = logged(tmp_path, 0.0)
         told = fit_backlash(t, q, tau, np.zeros(len(t)), INERTIA, link, stiffness=STIFFNESS)

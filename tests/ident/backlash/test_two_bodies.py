@@ -28,6 +28,7 @@ def test_in_the_gap_no_torque_passes():
     assert passage.torque[100:] == pytest.approx(0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 def test_motion_agrees_with_fine_steps(friction):
     t = np.arange(1000) * 0.004

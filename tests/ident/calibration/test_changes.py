@@ -113,6 +113,7 @@ def test_a_calibration_agrees_with_itself() -> None:
     assert all(change.difference == 0.0 < change.allowed for change in found.parameters)
 
 
+@pytest.mark.slow
 def test_chance_is_no_change() -> None:
     """Of comparisons of unchanged arms about one in twenty errs, at most, not one
     of their 36 numbers each.

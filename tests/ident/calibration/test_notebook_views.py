@@ -35,6 +35,7 @@ def _no_screen():
 
 
 class TestSample:
+    @pytest.mark.slow
     def test_draws_have_the_covariance_of_the_estimates(self, golden):
         joint = golden.joints["hinge"]
         drawn = np.array(
@@ -149,6 +150,7 @@ class TestPictures:
             "no points beside this calibration"
         )
 
+    @pytest.mark.slow
     def test_of_a_calibration_with_its_points(self, golden, tmp_path):
         points = fit(DATA / "golden", tmp_path / "out").plot()["hinge"].collections[0]
         table = pd.read_csv(tmp_path / "out" / "points.csv")
@@ -182,6 +184,7 @@ class TestPictures:
             == "<Validation of 2 joints: fails for j2; largest error 25 % of friction (j2)>"
         )
 
+    @pytest.mark.slow
     def test_of_a_fit_with_load(self):
         rng, w = np.random.default_rng(0), np.tile(np.geomspace(0.01, 1.0, 20), 3)
         load = np.repeat([1.0, 10.0, 20.0], 20)

@@ -127,6 +127,7 @@ def assert_same(made: Calibration, folder: Path, seed: int = 0, samples: int = 4
     np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("arm", ARMS)
 def test_loads_and_friction_of_random_states(
@@ -137,6 +138,7 @@ def test_loads_and_friction_of_random_states(
     assert_same(made, tmp_path, seed)
 
 
+@pytest.mark.slow
 def test_torque_offsets_on_request(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -174,6 +176,7 @@ def test_torque_offsets_on_request(
     assert lost == [True, False]
 
 
+@pytest.mark.slow
 def test_trees_that_branch_and_slide(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -201,6 +204,7 @@ HELD = """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><inertial pos="
   <equality><joint joint1="finger" polycoef="0.03 0 0 0 0"/></equality></mujoco>"""
 
 
+@pytest.mark.slow
 def test_joints_that_are_held(tmp_path: Path) -> None:
     """They have weight and no place in any array."""
     (tmp_path / "held.xml").write_text(HELD, encoding="utf-8")
@@ -223,6 +227,7 @@ def test_joints_that_are_held(tmp_path: Path) -> None:
     assert "<lower>0.03</lower><upper>0.03</upper>" in export(made, "sdf").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directional", ["viscous", "driving"])
 def test_directions_that_differ(
     make_calibration: Callable[..., Calibration], tmp_path: Path, directional: str
@@ -254,6 +259,7 @@ def test_joints_that_were_not_calibrated_are_nan(
     ] + 4 * [True]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
 def test_it_is_cpp_too(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
     assert compiled(make_calibration(), tmp_path, CXX, "-std=c++11").is_file()
@@ -268,6 +274,7 @@ def single(prefix: str) -> tuple[str, ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ARMS)
 def test_in_single_precision_nothing_is_computed_in_double(
     make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str

@@ -42,6 +42,7 @@ def needed(one: Consumer) -> Consumer:
     return one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", WHOLE, ids=lambda one: one.name)
 @pytest.mark.parametrize("dt", [0.001, 0.005])
 def test_a_simulator_has_the_whole_law(one: Consumer, dt: float, made: Calibration) -> None:

@@ -42,6 +42,7 @@ def assert_same(made: Calibration, samples: int = 3, seed: int = 0) -> None:
     np.testing.assert_allclose(said, made.friction(*given.transpose(1, 0, 2)), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ARMS)
 def test_friction_of_random_states(make_calibration: Callable[..., Calibration], arm: str) -> None:
     """The panda has a finger that follows the other; laws and loads have their turn, and
@@ -52,6 +53,7 @@ def test_friction_of_random_states(make_calibration: Callable[..., Calibration],
     assert_same(made)
 
 
+@pytest.mark.slow
 def test_every_law_is_translated(make_calibration: Callable[..., Calibration]) -> None:
     names = list(LAWS)
     for k in range(0, len(names), 6):

@@ -93,6 +93,7 @@ def test_friction_along_a_motion_needs_samples_in_order():
         made.friction_along(Q[0], DQ[0], DDQ[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
     made = remembering(kind)
@@ -119,6 +120,7 @@ def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CC is None, reason="there is no C compiler")
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_at_a_temperature(kind, tmp_path):

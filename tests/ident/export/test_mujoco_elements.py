@@ -263,6 +263,7 @@ def test_a_bristle_that_was_identified_is_the_bristle_of_the_file(
     mujoco.MjModel.from_xml_string(found.text)
 
 
+@pytest.mark.slow
 def test_public_arms_keep_their_own_law(calibration: Calibration) -> None:
     """lab6 and two public arms: the exported model loads, and moves with finite speeds;
     attach replaces what it holds.

@@ -190,6 +190,7 @@ def test_a_format_that_a_script_adds_is_listed(
         export(make_calibration(), "modelika")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", export_formats())
 def test_exports_are_the_same_every_time(calibration: Calibration, target: str) -> None:
     if target in ("motionsolve", "adams"):  # friction of bearings only

@@ -137,6 +137,7 @@ def assert_same(made: Calibration, folder: Path, temperature: bool = False) -> N
     assert expected.detected[:, calibrated].any(axis=0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("arm", ARMS)
 def test_all_laws_and_loads(
@@ -148,6 +149,7 @@ def test_all_laws_and_loads(
     )
 
 
+@pytest.mark.slow
 def test_joints_that_are_not_calibrated(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -175,6 +177,7 @@ def test_load_components(make_calibration: Callable[..., Calibration], tmp_path:
     )
 
 
+@pytest.mark.slow
 def test_directions_ripple_and_temperature(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -215,6 +218,7 @@ def test_directions_ripple_and_temperature(
     assert_same(made, tmp_path, temperature=True)
 
 
+@pytest.mark.slow
 def test_a_corrected_torque_and_the_offset_in_the_friction(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -237,6 +241,7 @@ def test_without_free_motion_the_header_says_so(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
 @pytest.mark.parametrize(
     "more", [[], ["-DLAB6_REAL=float", "-fsingle-precision-constant", "-Wdouble-promotion"]]

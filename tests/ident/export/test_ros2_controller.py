@@ -184,7 +184,13 @@ def built(make: Callable[[Path], Calibration], release: str, folder: Path) -> Co
 
 @pytest.fixture(
     scope="module",
-    params=[("lab6", "Humble"), ("lab6", "Jazzy"), ("lab6", "Lyrical"), ("ur5", "Lyrical")],
+    params=[
+        *(
+            pytest.param(("lab6", release), marks=pytest.mark.slow)
+            for release in ("Humble", "Jazzy", "Lyrical")
+        ),
+        ("ur5", "Lyrical"),
+    ],
     ids=" in ".join,
 )
 def controller(

@@ -47,6 +47,7 @@ def wrist(make_calibration: Callable[..., Calibration]) -> Calibration:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CC is None, reason="there is no C compiler")
 def test_c_code_and_feed_forward_are_the_batch_code(wrist: Calibration, tmp_path: Path) -> None:
     q, dq, ddq = states = np.random.default_rng(0).normal(scale=1.5, size=(3, 30, 6))

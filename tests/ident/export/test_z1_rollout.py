@@ -14,10 +14,13 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.simulators.rollout import CALIBRATED, OWN, rollout
 
-pytestmark = pytest.mark.skipif(
-    not (LOGS / "z1").is_dir(),
-    reason="the measured Z1 log is no part of the project and missing beside it",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (LOGS / "z1").is_dir(),
+        reason="the measured Z1 log is no part of the project and missing beside it",
+    ),
+]
 
 
 @cache

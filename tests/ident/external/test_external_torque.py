@@ -76,6 +76,7 @@ def driven(made: Calibration, t, q, dq, ddq, external):
     return rigid + ddq @ arm.rotors + made.friction(q, dq) - external
 
 
+@pytest.mark.slow
 def test_a_push_appears_as_the_filter_of_first_order_says(made):
     t, q, dq, ddq = passes()
     external = np.zeros_like(q)
@@ -105,6 +106,7 @@ def test_no_gain_makes_it_unstable(made, gain):
         np.testing.assert_allclose(found.torque[100:], 2.0, atol=0.05)
 
 
+@pytest.mark.slow
 def test_sample_by_sample_gives_the_numbers_of_the_batch(made):
     t, q, dq, _ddq = swings(400)
     made = replace(
@@ -127,6 +129,7 @@ def test_sample_by_sample_gives_the_numbers_of_the_batch(made):
         )
 
 
+@pytest.mark.slow
 def test_a_late_torque_is_compared_with_the_motion_it_belongs_to(made):
     t, q, dq, ddq = passes()
     late = 20
@@ -164,6 +167,7 @@ def test_at_rest_no_torque_within_static_friction_is_a_push(made):
     assert (beyond.threshold[-1] < 1.2 * static).all()
 
 
+@pytest.mark.slow
 def test_friction_within_its_bound_is_never_a_push(made):
     """The error of friction is the worst that the bound allows, and changes its sign at
     random; joints rest and reverse.
@@ -180,6 +184,7 @@ def test_friction_within_its_bound_is_never_a_push(made):
     assert observer.along(t, q, dq, tau + 3.0 * bound).detected[10:].any()
 
 
+@pytest.mark.slow
 def test_noise_alone_raises_as_many_alarms_as_allowed(made):
     """600 alarms per hour allowed; velocities and torques with noise, far from rest."""
     made = quiet(
@@ -212,6 +217,7 @@ def test_noise_alone_raises_as_many_alarms_as_allowed(made):
     )
 
 
+@pytest.mark.slow
 def test_an_offset_in_the_friction_changes_nothing(made):
     """The offset acts at rest, too, where friction has no predicted value."""
     t, q, dq, ddq = swings()
@@ -232,6 +238,7 @@ def test_an_offset_in_the_friction_changes_nothing(made):
     assert not both[0].detected[10:].any()
 
 
+@pytest.mark.slow
 def test_memory_of_friction_and_a_stated_distance_count_as_rest(made):
     t, q, dq, ddq = swings()
     tau = driven(made, t, q, dq, ddq, np.zeros_like(q))

@@ -56,6 +56,7 @@ def test_free_motion_raises_no_alarm(free, calibration):
     assert judged.to_dataframe()["false_alarms"].tolist() == [0]
 
 
+@pytest.mark.slow
 def test_pushes_are_found_or_missed_as_their_size_allows(free, calibration):
     start = moving(free, calibration)
     for torque, found in ((-6.0, True), (6.0, True), (0.05, False)):

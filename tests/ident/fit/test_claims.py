@@ -19,6 +19,7 @@ def claims(seed: int, truth: dict[str, float], **measured: Any) -> FitResult:
     return fit_friction(p.w, tau, p.load if np.ptp(p.load) else None, p.group)
 
 
+@pytest.mark.slow
 def test_no_stribeck_effect_is_claimed_where_there_is_none() -> None:
     rng = np.random.default_rng(0)
     false = sum(
@@ -28,11 +29,13 @@ def test_no_stribeck_effect_is_claimed_where_there_is_none() -> None:
     assert false <= 1
 
 
+@pytest.mark.slow
 def test_a_stribeck_effect_that_is_there_is_found() -> None:
     rng = np.random.default_rng(1)
     assert sum(claims(seed, random_truth(rng)).falls for seed in range(8)) >= 7
 
 
+@pytest.mark.slow
 def test_no_load_dependence_is_claimed_where_there_is_none() -> None:
     rng = np.random.default_rng(2)
     false = sum(
@@ -64,6 +67,7 @@ def test_a_stribeck_velocity_outside_the_measured_speeds_is_not_claimed(
     assert claimed == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("powers", [(0.5, 0.8), (1.3, 2.0)], ids=["falling slope", "rising slope"])
 def test_curvature_of_the_viscous_part_is_no_stribeck_effect(powers: tuple[float, float]) -> None:
     """Grease and churning oil: friction grows with a power of speed that is not one,

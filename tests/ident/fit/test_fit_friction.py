@@ -77,6 +77,7 @@ def test_exact_data_give_the_exact_truth() -> None:
     assert fit.rmse < 1e-6
 
 
+@pytest.mark.slow
 def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
     names = (
         "coulomb",
@@ -105,6 +106,7 @@ def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
     assert np.mean(inside) >= 0.85
 
 
+@pytest.mark.slow
 def test_friction_in_proportion_to_its_load_is_told_better_without_a_constant_part() -> None:
     names, errors, inside, widths = (
         ("coulomb_coefficient", "static_coefficient", "stribeck_velocity", "viscous"),
@@ -243,6 +245,7 @@ def test_lists_are_as_good_as_arrays_and_input_is_left_alone() -> None:
     assert (tau == before[1]).all()
 
 
+@pytest.mark.slow
 def test_huber_loss_tolerates_outliers() -> None:
     """Three of 24 read half as much again: the worst parameter must stay within two of its
     clean standard errors, mostly.
@@ -279,6 +282,7 @@ def test_lmfit_gives_round_trips_the_weights_that_huber_loss_gave_them() -> None
         assert found.lmfit.params[name].value == pytest.approx(found.values[name], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_huber_loss_costs_little_without_outliers() -> None:
     w, tau, group = noisy()
     plain, robust = (
@@ -333,6 +337,7 @@ def test_the_wrong_sign_of_torque_is_named() -> None:
         fit_friction(w, -tau, group=group)
 
 
+@pytest.mark.slow
 def test_noise_without_friction_is_not_called_a_wrong_sign() -> None:
     w, tau, group = noisy()
     refused = []
@@ -424,6 +429,7 @@ class TestEveryLaw:
             assert fit.parameters[name].value == pytest.approx(value, rel=2e-3)
         assert fit.rmse < 1e-3
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "law", [law for law in LAW_TRUTHS if law not in ("coulomb-viscous", "stribeck")]
     )
@@ -447,6 +453,7 @@ class TestEveryLaw:
                 )
         assert min(inside.values()) >= 8, inside
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("law", ["stribeck-free", "andersson"])
     def test_two_nonlinear_parameters_end_no_worse_than_the_law_with_one(self, law):
         """stribeck is stribeck-free at exponent 2, and andersson without smoothing: a worse

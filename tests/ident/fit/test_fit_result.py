@@ -42,6 +42,7 @@ def cases() -> list[Case]:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coulomb", "static", "viscous", "stribeck_velocity"])
 def test_intervals_cover_the_truth_as_often_as_promised(cases: list[Case], name: str) -> None:
     inside = [
@@ -64,6 +65,7 @@ def test_standard_errors_are_the_size_of_the_errors(cases: list[Case], name: str
     assert 0.7 < np.median(np.abs(deviation)) / 0.6745 < 1.3
 
 
+@pytest.mark.slow
 def test_the_band_covers_the_true_curve(cases: list[Case]) -> None:
     w = np.array([-1.0, -0.1, -0.01, 0.005, 0.02, 0.05, 0.3, 1.1])
     inside = [
@@ -120,6 +122,7 @@ def test_prediction_is_the_law_at_the_fitted_values(cases: list[Case]) -> None:
     assert (fit.band(w)[[0, 1, 3, 4]] > 0.0).all()
 
 
+@pytest.mark.slow
 def test_the_lmfit_result_is_made_when_asked_and_agrees(cases: list[Case]) -> None:
     for case in cases[:5]:
         report = case.fit.lmfit.fit_report()
@@ -130,6 +133,7 @@ def test_the_lmfit_result_is_made_when_asked_and_agrees(cases: list[Case]) -> No
     assert set(interval) == set(cases[0].truth)
 
 
+@pytest.mark.slow
 def test_a_fit_does_not_import_lmfit() -> None:
     """Its import takes longer than a hundred fits."""
     code = (

@@ -78,6 +78,7 @@ def measured(ahead: pd.DataFrame, candidate: PlausibleLaw, seed: int) -> FitPoin
     return replace(data, tau=data.tau * level[data.group] + within)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", CANDIDATES)
 def test_predicted_intervals_are_those_of_fits(load: str) -> None:
     """Of the points that were planned, with the noise that was expected, over seeds."""

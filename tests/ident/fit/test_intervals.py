@@ -86,6 +86,7 @@ def test_every_bound_of_an_interval_is_a_number(seed: int) -> None:
         assert np.isfinite([bound for bound in bounds if bound is not None]).all()
 
 
+@pytest.mark.slow
 def test_drifting_levels_widen_the_intervals() -> None:
     """Of a first-order autoregression; independent levels are hardly ever taken for one."""
 

@@ -36,6 +36,7 @@ def long_log(scatter: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nda
     return w, tau + 0.1 * rng.standard_normal(len(group)), load, group
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scatter", [0.0, 0.02])
 def test_averaging_nearly_equal_samples_costs_no_precision(
     scatter: float, monkeypatch: pytest.MonkeyPatch
@@ -57,6 +58,7 @@ def test_averaging_nearly_equal_samples_costs_no_precision(
     np.testing.assert_allclose(fast.residual, whole.residual, atol=0.01)
 
 
+@pytest.mark.slow
 def test_points_whose_windows_scatter_count_less() -> None:
     """White noise of each point's own size: knowing it makes the worst error smaller;
     alike sizes change nothing.

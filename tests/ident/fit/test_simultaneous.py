@@ -14,6 +14,7 @@ def test_of_one_parameter_it_is_students() -> None:
     )
 
 
+@pytest.mark.slow
 def test_of_all_directions_it_is_scheffes() -> None:
     turn = np.linspace(0.0, np.pi, 2000)
     factor = simultaneous_factor(np.column_stack((np.cos(turn), np.sin(turn))), np.eye(2), 20.0)
@@ -32,6 +33,7 @@ def test_units_of_the_parameters_do_not_matter() -> None:
     assert one == pytest.approx(other, rel=0.01)  # other directions are drawn
 
 
+@pytest.mark.slow
 def test_the_whole_curve_lies_in_the_band_in_95_of_100_fits() -> None:
     speed, where = np.geomspace(0.02, 1.0, 20), np.geomspace(0.02, 1.0, 60)
     inside = pointwise = 0

@@ -41,6 +41,7 @@ def test_no_local_optimum_and_never_worse_than_the_nested_law(seed: int) -> None
     assert all(value >= 0.0 for value in fit.values.values()), "friction would drive the joint"
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),

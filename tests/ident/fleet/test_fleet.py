@@ -195,6 +195,7 @@ def test_two_calibrations_are_no_fleet(made):
         Fleet.of({"copy": some["A000-01"], **some})
 
 
+@pytest.mark.slow
 def test_a_new_arm_is_in_family_or_not(made, fleet):
     far = (
         (fleet.to_dataframe().set_index("calibration")["ratio"] - 1.0)
@@ -215,6 +216,7 @@ def test_a_new_arm_is_in_family_or_not(made, fleet):
     assert found["j1"].probability < 1e-3
 
 
+@pytest.mark.slow
 def test_an_arm_does_not_judge_itself(made, fleet):
     """Its own calibrations are left out: without them the interval is the same."""
     (joint, arm), *_ = made.changed
@@ -253,6 +255,7 @@ def test_two_calibrations_keep_their_comparison(made):
     assert abs(ratio - 1.0) == pytest.approx(curve.rms, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [3, 60])
 def test_the_picture_has_a_panel_for_each_joint_and_names_what_differs(arms):
     made = simulated(
@@ -274,6 +277,7 @@ def test_the_picture_has_a_panel_for_each_joint_and_names_what_differs(arms):
     ] or arms > 40
 
 
+@pytest.mark.slow
 def test_serial_numbers_that_look_like_formulas_are_drawn_as_they_are(made):
     some = {
         name: replace(one, serial=one.serial.replace("A00", "$\\frac$"))

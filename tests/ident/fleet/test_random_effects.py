@@ -65,6 +65,7 @@ def test_known_deviations_are_recovered_although_some_arms_and_days_changed():
     assert model.population() == pytest.approx(1.0, abs=0.015)
 
 
+@pytest.mark.slow
 def test_probabilities_of_an_unchanged_fleet_are_even():
     """Each arm is left out of its own judgement, so few arms give no false findings; the
     priors make them careful.
@@ -81,6 +82,7 @@ def test_probabilities_of_an_unchanged_fleet_are_even():
         assert 0.35 < np.mean(p < 0.5) < 0.6
 
 
+@pytest.mark.slow
 def test_the_prediction_interval_of_few_arms_is_wider_than_that_of_many():
     few, many = (
         np.mean(
@@ -112,6 +114,7 @@ def test_fleets_without_two_days_have_no_deviation_between_days():
     assert trend(model, 0) is None
 
 
+@pytest.mark.slow
 def test_steps_and_trends_are_found_where_they_are():
     data = levels(30, 8, 6)
     data.y[5:8] += 0.12  # arm 0 from its sixth day on

@@ -143,6 +143,7 @@ def test_it_is_fitted_within_its_own_range(points: FitPoints) -> None:
     assert len(grid) == 24
 
 
+@pytest.mark.slow
 def test_it_competes_and_wins_where_it_is_true(points: FitPoints) -> None:
     assert "levelling" in laws_on_offer()
     del LAWS["saturating"]  # which is the same
@@ -158,6 +159,7 @@ def test_a_law_without_load_is_offered_without(points: FitPoints) -> None:
     assert [candidate.load for candidate in found.candidates] == ["none"]
 
 
+@pytest.mark.slow
 def test_table_and_report_show_its_parameters(fitted: tuple[Path, str]) -> None:
     out, printed = fitted
     assert "levelling" in printed

@@ -146,6 +146,7 @@ class TestParts:
 
 
 class TestResults:
+    @pytest.mark.slow
     def test_points_are_those_of_the_run_in_memory(self, long: Run, whole: Run):
         """The encoder step, the smallest change in the first part, moves
         ends of strokes by a row.
@@ -172,6 +173,7 @@ class TestResults:
         )
         assert np.abs(ends[0] - ends[1]).max() <= 1
 
+    @pytest.mark.slow
     def test_points_are_equal_if_the_first_part_has_the_encoder_step(
         self, tmp_path: Path, long_files: None, monkeypatch: pytest.MonkeyPatch
     ):
@@ -187,6 +189,7 @@ class TestResults:
         for column in ("odd", "even", "gravity", "speed", "position", "t", "std"):
             assert np.allclose(mine[column], theirs[column], rtol=1e-9, atol=1e-12), column
 
+    @pytest.mark.slow
     def test_the_calibration_and_its_findings_equal_those_of_the_run_in_memory(
         self, long: Run, whole: Run
     ):
@@ -206,6 +209,7 @@ class TestResults:
 
 
 class TestHealth:
+    @pytest.mark.slow
     def test_gaps_within_and_between_parts_are_counted(self, tmp_path: Path, long: Run):
         ends = [piece.first + piece.rows for piece in parts(long)]
 
@@ -270,6 +274,7 @@ class TestHealth:
 
 
 class TestDamage:
+    @pytest.mark.slow
     def test_a_recording_that_was_cut_off_gives_its_whole_batches(
         self, tmp_path: Path, long_files: None
     ):

@@ -265,6 +265,7 @@ def test_short_strokes_of_a_servo_are_found() -> None:
     np.testing.assert_allclose([stroke.speed for stroke in strokes], driven, rtol=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jitter", [1e-6, 1e-5, 5e-5, 2e-4])
 def test_position_noise_loses_no_strokes(jitter: float) -> None:
     run = sweep().run(encoder=0.0, jitter=jitter)
@@ -445,6 +446,7 @@ def test_a_stroke_without_constant_speed_is_excluded_with_a_reason() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [{"encoder": 1e-5}, {"encoder": 1e-4, "jitter": 1e-4}, {"encoder": 0.0, "jitter": 1e-4}],

@@ -27,6 +27,7 @@ def fitted(kind: str, seed: int = 2):
     return fit_memory(*case.log(), law="stribeck", gravity=False)
 
 
+@pytest.mark.slow
 def test_bristles_are_found_with_their_stiffness_and_damping():
     found = fitted("lugre")
     assert (found.law, found.memory) == ("stribeck", "lugre")
@@ -43,6 +44,7 @@ def test_bristles_are_found_with_their_stiffness_and_damping():
     assert without > 1.5 * found.held_out_rmse
 
 
+@pytest.mark.slow
 def test_parallel_elements_are_told_from_bristles():
     found = fitted("maxwell-slip")
     assert found.memory == "maxwell-slip"
@@ -50,6 +52,7 @@ def test_parallel_elements_are_told_from_bristles():
     assert sum(found.values[name] for name in found.fit.memory.parameters) <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_no_memory_is_invented_for_friction_without_one(seed):
     found = fitted("none", seed)
@@ -65,6 +68,7 @@ def test_a_law_with_memory_predicts_another_motion():
     assert np.sqrt(np.mean(off[500:] ** 2)) < 1.1 * other.noise
 
 
+@pytest.mark.slow
 def test_encoder_steps_are_allowed_for():
     case = Case(5, "lugre", seconds=SECONDS, joint=JOINT)
     t, q, torque = case.log()
@@ -82,6 +86,7 @@ def test_positions_that_are_too_coarse_are_refused():
         fit_memory(t, 0.2 * np.round(q / 0.2), torque, law="stribeck", gravity=False)
 
 
+@pytest.mark.slow
 def test_recorded_velocity_is_used():
     case = Case(2, "lugre", seconds=SECONDS, joint=JOINT)
     t, q, torque = case.log()
@@ -91,6 +96,7 @@ def test_recorded_velocity_is_used():
     assert found.values["bristle_stiffness"] == pytest.approx(3000.0, rel=0.05)
 
 
+@pytest.mark.slow
 def test_friction_that_grows_with_a_load_has_a_coefficient():
     case = Case(2, "none", seconds=SECONDS, joint=replace(JOINT, kind="none", static=6.0))
     t, q, torque = case.log()
@@ -139,6 +145,7 @@ def test_a_result_tells_itself_in_one_line_and_as_table_and_picture():
     pyplot.close(axes.figure)
 
 
+@pytest.mark.slow
 def test_recordings_that_follow_each_other_are_fitted_together():
     """Each recording begins at its own time zero and with an unknown state."""
     logs = [Case(seed, "lugre", seconds=20.0, joint=JOINT).log() for seed in (2, 5)]
@@ -185,6 +192,7 @@ def test_empty_arrays_are_too_few_samples():
         fit_memory([], [], [])
 
 
+@pytest.mark.slow
 def test_a_torque_of_zeros_shows_no_friction():
     t, q, _ = Case(2, "none", seconds=10.0).log()
     assert (
@@ -193,6 +201,7 @@ def test_a_torque_of_zeros_shows_no_friction():
     )
 
 
+@pytest.mark.slow
 def test_a_state_that_the_positions_cannot_resolve_is_not_claimed():
     """Position noise delays the path after reversals, which a second,
     immediate state would make up for.
@@ -206,6 +215,7 @@ def test_a_state_that_the_positions_cannot_resolve_is_not_claimed():
     assert found.memory not in dismissed
 
 
+@pytest.mark.slow
 def test_no_distance_beyond_the_motion_is_claimed():
     """Four samples of each pass show nothing of a reversal within 2 mrad."""
     t = np.arange(0.0, 20.0, 0.004)

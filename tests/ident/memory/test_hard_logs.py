@@ -47,6 +47,7 @@ def plain():
     return rms(error(fit_memory(*half(made), **SIMPLE), made))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -91,6 +92,7 @@ def test_a_torque_that_opposes_the_motion_is_refused():
         fit_memory(*half(log(torque=lambda made: -made["torque"])))
 
 
+@pytest.mark.slow
 def test_offset_and_gravity_do_not_cancel_each_other_over_a_narrow_range():
     made = log(1, speed="slow")  # the second half leaves the positions of the first one
     found = fit_memory(*half(made), **SIMPLE)
@@ -98,6 +100,7 @@ def test_offset_and_gravity_do_not_cancel_each_other_over_a_narrow_range():
     assert rms(error(found, made)) < 0.06
 
 
+@pytest.mark.slow
 def test_noise_of_positions_does_not_shrink_the_inertia():
     found = fit_memory(
         *half(log(0, speed="high", rate=1000.0)), law="power", memory="lugre", ripple="none"
@@ -106,11 +109,13 @@ def test_noise_of_positions_does_not_shrink_the_inertia():
     assert not found.composition.signal  # a lag stood for the noise
 
 
+@pytest.mark.slow
 def test_inertia_is_not_negative():
     found = fit_memory(*half(log(0, "maxwell-slip", "slow")), **SIMPLE)
     assert found.beside["inertia"].value >= 0.0
 
 
+@pytest.mark.slow
 def test_a_motion_that_follows_the_fitted_one_begins_with_its_state():
     made = log(1, speed="high")  # the second half begins between two reversals
     found = fit_memory(*half(made), law="stribeck", memory="lugre", ripple="none", signal="none")
@@ -120,6 +125,7 @@ def test_a_motion_that_follows_the_fitted_one_begins_with_its_state():
     np.testing.assert_allclose(followed[500:], alone[500:], atol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "viscous", "beyond"), [("saturating", 0.0, 0.5), ("stribeck", 0.5, 0.0)]
 )
@@ -147,11 +153,13 @@ def test_friction_rises_beyond_the_fitted_speeds(law, viscous, beyond):
     assert told < 0.05 if viscous else told < 0.8 * alone
 
 
+@pytest.mark.slow
 def test_ripple_is_found_with_few_reversals():
     found = fit_memory(*half(log(0, "lugre with all")), law="coulomb-viscous", memory="relaxing")
     assert any(wave.kind == "cogging" and abs(wave.order - 80.0) < 0.5 for wave in found.waves)
 
 
+@pytest.mark.slow
 def test_a_slow_log_with_few_reversals_has_memory_and_no_lag_at_its_limit():
     found = fit_memory(
         *half(log(0, "lugre with all", "slow")), law="coulomb-viscous", ripple="none"
@@ -160,6 +168,7 @@ def test_a_slow_log_with_few_reversals_has_memory_and_no_lag_at_its_limit():
     assert "lag" not in found.composition.signal
 
 
+@pytest.mark.slow
 def test_minima_that_a_log_does_not_tell_apart_are_all_in_the_intervals():
     case = Case(26, "lugre")  # friction that rises over 0.3 rad/s fits this log, too
     found = fit_memory(
@@ -184,6 +193,7 @@ def test_minima_that_a_log_does_not_tell_apart_are_all_in_the_intervals():
     assert found.parameters["bristle_stiffness"].verdict == "identified"
 
 
+@pytest.mark.slow
 def test_levels_are_not_called_identified_if_the_speed_between_them_is_at_the_end_of_its_search():
     # slow motion: the bound of Coulomb friction is 2.3 times its value
     case = Case(72, "lugre")
@@ -212,6 +222,7 @@ def test_a_delay_leaves_the_other_minimum_in_the_interval_of_the_damping(late):
     assert found.note == "the log fits as well with 14"
 
 
+@pytest.mark.slow
 def test_minima_are_told_apart_by_more_than_a_few_blocks():
     found = fit_memory(
         *Case(26, "lugre").log(),

@@ -48,6 +48,7 @@ def wrist():
     )
 
 
+@pytest.mark.slow
 def test_the_second_half_of_a_hard_log_is_predicted(wrist):
     found, made, half = wrist
     second = {key: values[half:] for key, values in made.items()}
@@ -66,6 +67,7 @@ def test_the_second_half_of_a_hard_log_is_predicted(wrist):
     assert rms(left[:200]) < 3.0 * rms(left)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ripple", ["auto", [60.0]])
 def test_ripple_is_told_with_its_amplitude_and_predicted(ripple):
     t, q, torque = log()
@@ -79,10 +81,12 @@ def test_ripple_is_told_with_its_amplitude_and_predicted(ripple):
     assert rms((waving - found.predict(t, q))[500:]) < 0.33  # the noise is 0.3
 
 
+@pytest.mark.slow
 def test_no_ripple_is_invented():
     assert not fit_memory(*log(), **NAMED).waves
 
 
+@pytest.mark.slow
 def test_a_velocity_behind_a_slow_filter_is_not_used(wrist):
     found, _, _ = wrist
     assert not found.smoothing.recorded
@@ -101,6 +105,7 @@ def test_a_velocity_of_another_sign_or_unit_is_refused(factor):
         fit_memory(t, q, torque, factor * np.gradient(q, t), **NAMED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [0.0, 0.012])
 def test_a_late_torque_is_told_from_damping_by_the_inertia(late):
     t, q, _ = log()
@@ -114,6 +119,7 @@ def test_a_late_torque_is_told_from_damping_by_the_inertia(late):
     assert told == pytest.approx(late, abs=0.002)
 
 
+@pytest.mark.slow
 def test_jitter_of_time_stamps_does_not_shake_the_motion():
     t, q, torque = log()
     shaken = t + 4e-4 * np.random.default_rng(0).uniform(-1.0, 1.0, len(t))
@@ -122,6 +128,7 @@ def test_jitter_of_time_stamps_does_not_shake_the_motion():
     assert found.beside["inertia"].value == pytest.approx(0.5, rel=0.1)
 
 
+@pytest.mark.slow
 def test_recordings_of_different_rates_come_as_lists():
     logs = [log(2), log(5, rate=50.0)]
     found = fit_memory(
@@ -139,6 +146,7 @@ def test_recordings_of_different_rates_come_as_lists():
     )
 
 
+@pytest.mark.slow
 def test_prismatic_joints_have_no_gravity_over_position():
     t, q, torque = log()
     found = fit_memory(

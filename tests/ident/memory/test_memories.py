@@ -64,6 +64,7 @@ def test_after_a_reversal_friction_approaches_the_other_direction_along_the_know
     )
 
 
+@pytest.mark.slow
 def test_bristles_follow_the_differential_equation():
     stiffness, damping = 3000.0, 8.0
 

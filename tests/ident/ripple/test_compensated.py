@@ -4,12 +4,15 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from benchmarks.compensation import follow
 from stribeck import Feedforward, identify, load_run
 from stribeck.ident.ripple.wave import Wave
 from tests.places import DATA
 
 
+@pytest.mark.slow
 def test_compensated_cogging_halves_the_tracking_error_of_slow_motion(tmp_path: Path) -> None:
     """Feed-forward of the golden calibration, which knows friction and offset,
     with the wave and without it.

@@ -40,6 +40,7 @@ def assert_true(ripple: JointRipple, truth: tuple[tuple[float, float, float, str
         assert wave.verdict == "identified"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_cogging_is_told_from_friction_ripple(seed: int) -> None:
     ripple = found(replace(QUICK, waves=TRUE), seed)
@@ -47,6 +48,7 @@ def test_cogging_is_told_from_friction_ripple(seed: int) -> None:
     assert {wave.origin for wave in ripple.waves} == {"known"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_orders_that_the_arm_file_lacks_are_found(seed: int) -> None:
     truth = ((137.3, 0.15, 0.5, "friction"), (137.3, 0.2, 2.5, "cogging"))
@@ -56,11 +58,13 @@ def test_orders_that_the_arm_file_lacks_are_found(seed: int) -> None:
     assert ripple.waves[0].order == pytest.approx(137.3, abs=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_no_ripple_is_invented_in_correlated_noise(seed: int) -> None:
     assert found(replace(QUICK, coloured=0.2, colour_time=0.2, gravity_error=3.0), seed).waves == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.01])
 def test_a_late_torque_does_not_turn_cogging_into_friction(delay: float) -> None:
     truth = ((150.0, 0.4, 0.5, "cogging"),)
@@ -70,6 +74,7 @@ def test_a_late_torque_does_not_turn_cogging_into_friction(delay: float) -> None
     assert ripple.fit.delay == pytest.approx(delay, abs=0.002)
 
 
+@pytest.mark.slow
 def test_a_soft_velocity_loop_does_not_hide_ripple() -> None:
     """The loop of 8 Hz yields to the ripple of the fast strokes, and the
     rotor takes a part of it.
@@ -94,6 +99,7 @@ def test_orders_that_the_samples_cannot_tell_are_named(order: float, said: str) 
     assert said in ripple.findings[0].text
 
 
+@pytest.mark.slow
 def test_strokes_shorter_than_two_waves_and_strokes_of_one_direction_are_named() -> None:
     passages = replace(QUICK, waves=TRUE, width=0.1, longest=99.0).passages(0)
     assert (
@@ -104,6 +110,7 @@ def test_strokes_shorter_than_two_waves_and_strokes_of_one_direction_are_named()
     assert "one direction" in find_ripple("j1", forward, (100.0,), "N·m").findings[0].text
 
 
+@pytest.mark.slow
 def test_a_frequency_at_one_speed_is_not_called_an_order() -> None:
     """At a single speed a swing in time looks like ripple over position."""
     assert found(replace(QUICK, waves=TRUE, speeds=(0.1,), repeats=8), known=()).waves == ()

@@ -43,6 +43,7 @@ def with_waves(calibration: Calibration, *waves: Wave) -> Calibration:
     )
 
 
+@pytest.mark.slow
 def test_the_ripple_of_the_golden_arm_is_claimed_on_request(golden: Calibration) -> None:
     """Its truth is 3 % of dry friction, 2 to 3 N·m, with 100 waves a turn; without the
     option nothing is taken out.
@@ -57,6 +58,7 @@ def test_the_ripple_of_the_golden_arm_is_claimed_on_request(golden: Calibration)
     assert "ripple" not in golden.fit
 
 
+@pytest.mark.slow
 def test_what_is_taken_out_no_longer_widens_the_intervals() -> None:
     """Friction ripple of 12 waves a turn is not averaged by strokes over motor turns."""
     run = load_run(GOLDEN)
@@ -77,6 +79,7 @@ def test_what_is_taken_out_no_longer_widens_the_intervals() -> None:
         assert np.mean(taken.band(w, load)) < np.mean(left.band(w, load))
 
 
+@pytest.mark.slow
 def test_ripple_of_general_motion_is_found() -> None:
     """The truth of the pendulum rubs 8 % more and less over a fifth of a motor turn... 2
     pi 100 / 20 waves a radian.

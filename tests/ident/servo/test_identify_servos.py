@@ -52,6 +52,7 @@ def fitted(tmp_path_factory) -> tuple[Calibration, Path]:
 
 
 class TestOnePendulum:
+    @pytest.mark.slow
     def test_intervals_hold_the_truth(self, fitted):
         found = fitted[0].joints["hinge"]
         entries = {
@@ -69,6 +70,7 @@ class TestOnePendulum:
         ):
             assert entries[name].value == pytest.approx(TRUTH[name], rel=most), name
 
+    @pytest.mark.slow
     def test_it_moves_like_the_pendulum_at_another_gain(self, fitted):
         """The rollout is MuJoCo's with `attach`, and shares no code of simulation with the fit."""
         found = rollout(_run(fitted[1], 400.0, 1, 5), fitted[0])
@@ -80,6 +82,7 @@ class TestOnePendulum:
         made = mujoco.MjModel.from_xml_string(export(fitted[0], "mjcf").text)
         assert made.joint("hinge").armature == pytest.approx(TRUTH["inertia"], rel=0.05)
 
+    @pytest.mark.slow
     def test_one_mass_leaves_the_coefficient_weak_and_a_second_does_not(self, fitted, tmp_path):
         entry = fitted[0].joints["hinge"].parameters["coulomb_coefficient"]
         assert entry.verdict == "weak"
@@ -96,6 +99,7 @@ class TestOnePendulum:
         assert both.low <= TRUTH["coulomb_coefficient"] <= both.high
         assert not both.note
 
+    @pytest.mark.slow
     def test_without_a_drop_the_viscous_friction_contains_the_motor(self, tmp_path):
         found = identify_servos(
             [_run(tmp_path, gain, 0) for gain in (100.0, 200.0)], "coulomb-viscous", "torque"
@@ -106,6 +110,7 @@ class TestOnePendulum:
         assert viscous.low <= TRUTH["viscous"] + TRUTH["back_emf"] <= viscous.high
         assert "powered motor" in viscous.note
 
+    @pytest.mark.slow
     def test_candidates_compete_on_left_out_motion(self, tmp_path):
         servo = replace(SERVO, seconds=2.4)
         found = identify_servos(
@@ -129,6 +134,7 @@ class TestRefusals:
         with pytest.raises(FitError, match="torque per gain"):
             identify_servos(bare, "coulomb-viscous", "none")
 
+    @pytest.mark.slow
     def test_an_axis_without_weight_needs_two_masses(self, tmp_path):
         """A turntable: its rotor makes up for any inertia, so that one mass
         alone gives torque no unit.
@@ -189,6 +195,7 @@ def test_motion_that_was_fitted_proves_nothing(fitted):
         rollout(_run(fitted[1], 100.0, 0), fitted[0])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (LOGS / "xl330").is_dir(),
     reason="the measured XL330 logs are no part of the project and missing beside it",

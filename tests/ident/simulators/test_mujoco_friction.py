@@ -145,6 +145,7 @@ def test_sliding_friction_is_that_of_the_law(law: str, load: str, dt: float) -> 
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dt", [0.001, 0.005])
 def test_a_joint_at_rest_stays_there(dt: float) -> None:
     made = one()
@@ -158,6 +159,7 @@ def test_a_joint_at_rest_stays_there(dt: float) -> None:
     assert abs(data.qpos[0] - start) < 0.3 * dt
 
 
+@pytest.mark.slow
 def test_a_joint_breaks_loose_above_its_static_friction() -> None:
     for torque, moves in ((0.98, False), (1.02, True)):
         model, data = swing(0.002)
@@ -190,6 +192,7 @@ def reference(q: float, friction: Callable[[float], float], seconds: float) -> n
     return out
 
 
+@pytest.mark.slow
 def test_a_pendulum_swings_as_integrated_by_scipy() -> None:
     """Errors shrink in proportion to the step."""
     true, errors = (
@@ -211,6 +214,7 @@ def test_a_pendulum_swings_as_integrated_by_scipy() -> None:
     assert errors[1] < 0.4 * errors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dt", [0.001, 0.005])
 def test_bristles_follow_a_slow_force_as_integrated_by_scipy(dt: float) -> None:
     stiffness, damping = 2000.0, 20.0

@@ -106,6 +106,7 @@ def log(reference: float = 0.0) -> Run:
 
 
 class TestReferences:
+    @pytest.mark.slow
     @pytest.mark.parametrize("reference", [0.0, KD])
     def test_stated_gains_move_it_like_the_pendulum_and_show_the_delay(self, reference):
         found = rollout(log(reference), calibration(), {"hinge": (KP, KD, reference)})
@@ -114,6 +115,7 @@ class TestReferences:
         assert found.simulated[CALIBRATED].delay == pytest.approx(LATE, abs=1e-3)
         assert found.simulated[WITHOUT].error[0] > 30.0 * found.simulated[CALIBRATED].error[0]
 
+    @pytest.mark.slow
     def test_the_log_shows_the_gains(self):
         found = rollout(log(), calibration())
         gains = found.gains["hinge"]
@@ -124,6 +126,7 @@ class TestReferences:
         assert gains.explained > 0.98
         assert found.simulated[CALIBRATED].error[0] < 1e-3
 
+    @pytest.mark.slow
     def test_a_wrong_zero_of_the_torque_signal_does_not_move_it(self):
         """The offset of the calibration is in the identified torque of the drive as well."""
         run = replace(log(), signals={**log().signals, "tau": log().signals["tau"] + 4.0})
@@ -136,6 +139,7 @@ class TestReferences:
         assert found.gains["hinge"].constant == pytest.approx(4.0, abs=0.05)
         assert found.simulated[CALIBRATED].error[0] < 1e-3
 
+    @pytest.mark.slow
     def test_wrong_friction_moves_it_otherwise(self):
         made = calibration()
         joint = made.joints["hinge"]
@@ -161,6 +165,7 @@ class TestVelocities:
         signals = {name: values for name, values in made.signals.items() if name != "q_cmd"}
         return replace(made, signals={**signals, "dq_cmd": np.gradient(late, made.t)[:, None]})
 
+    @pytest.mark.slow
     def test_set_points_of_a_velocity_loop_move_it_like_the_pendulum(self):
         found = rollout(self.run(), calibration())
         assert found.by == "velocities"
@@ -172,6 +177,7 @@ class TestVelocities:
         assert found.simulated[WITHOUT].error[0] > 10.0 * found.simulated[CALIBRATED].error[0]
         assert "velocity set-points" in rollout_lines({"one": found})[0]
 
+    @pytest.mark.slow
     def test_set_points_that_the_torque_does_not_follow_are_left_alone(self):
         run = self.run()
         wrong = replace(run, signals={**run.signals, "dq_cmd": run.signals["dq_cmd"][::-1]})
@@ -179,6 +185,7 @@ class TestVelocities:
 
 
 class TestTorques:
+    @pytest.mark.slow
     def test_without_references_torques_drive_it(self):
         run = replace(
             log(),
@@ -190,6 +197,7 @@ class TestTorques:
         assert found.simulated[CALIBRATED].error[0] < 1.5e-3
         assert found.simulated[WITHOUT].error[0] > 30.0 * found.simulated[CALIBRATED].error[0]
 
+    @pytest.mark.slow
     def test_a_joint_without_references_is_named(self):
         told = log().signals["q_cmd"].copy()
         told[3] = np.nan
@@ -199,6 +207,7 @@ class TestTorques:
         assert found.by == "torques"
         assert "(q_cmd) of hinge" in found.reason
 
+    @pytest.mark.slow
     def test_errors_grow_with_the_horizon(self):
         run = replace(
             log(),
@@ -210,6 +219,7 @@ class TestTorques:
         )
         assert long > 8.0 * short  # with the square
 
+    @pytest.mark.slow
     def test_a_stiff_drive_shows_no_gains(self):
         """The recorded run: a velocity loop of high gain, whose position error
         drowns in the encoder's steps.
@@ -229,6 +239,7 @@ class TestTorques:
         assert found.simulated[WITHOUT].error[0] > 5.0 * found.simulated[CALIBRATED].error[0]
 
 
+@pytest.mark.slow
 def test_the_friction_of_the_models_file_competes(monkeypatch):
     """As if the URDF stated friction that is half the pendulum's."""
     stated = {
@@ -284,6 +295,7 @@ class TestRefusals:
             rollout(log(), calibration(), {"hinge": (1e9, 0.0)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gains", [{"hinge": (KP, KD, 0.0)}, None])
 def test_json_and_table_tell_the_same(gains):
     run = (

@@ -61,6 +61,7 @@ def heated() -> TemperatureResult:
     return fitted(speeds, driven(speeds))
 
 
+@pytest.mark.slow
 def test_time_constant_and_friction_are_found(heated: TemperatureResult) -> None:
     assert heated.heating is not None
     time = heated.parameters["time_constant"]
@@ -84,6 +85,7 @@ def test_another_motion_is_predicted_from_a_cold_start(heated: TemperatureResult
     assert np.sqrt(np.mean(np.square(error)[moves])) < 0.01 * np.sqrt(np.mean(true[moves] ** 2))
 
 
+@pytest.mark.slow
 def test_a_second_time_constant_is_found_where_there_is_one() -> None:
     speeds = motion(rest=90, rounds=7)
     found = fitted(speeds, driven(speeds, (60.0, 600.0), (0.5, 0.5)), noise=0.01)
@@ -92,6 +94,7 @@ def test_a_second_time_constant_is_found_where_there_is_one() -> None:
     assert found.heating.shares.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drift", [lambda t: 1.0 + 0.1 * t, lambda t: 1.0 + 0.2 * np.exp(-t / 0.2)])
 def test_drift_and_running_in_are_not_taken_for_heat(drift) -> None:
     speeds = motion()
@@ -100,6 +103,7 @@ def test_drift_and_running_in_are_not_taken_for_heat(drift) -> None:
         fitted(speeds, steady * drift(np.linspace(0.0, 1.0, len(speeds))))
 
 
+@pytest.mark.slow
 def test_constant_friction_is_not_taken_for_heat() -> None:
     speeds = motion()
     with pytest.raises(
@@ -108,6 +112,7 @@ def test_constant_friction_is_not_taken_for_heat() -> None:
         fitted(speeds, np.array([level(w, 0.0) for w in speeds]))
 
 
+@pytest.mark.slow
 def test_motion_that_only_heats_is_refused_with_what_to_record() -> None:
     speeds = motion(rest=0)
     with pytest.raises(

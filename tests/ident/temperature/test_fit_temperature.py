@@ -36,6 +36,7 @@ def warm_up(
     return w, torque, t
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("viscous", ["linear", "exponential", "quadratic"])
 @pytest.mark.parametrize("coulomb", ["none", "linear"])
 def test_friction_at_other_temperatures_is_predicted(coulomb: str, viscous: str) -> None:
@@ -49,6 +50,7 @@ def test_friction_at_other_temperatures_is_predicted(coulomb: str, viscous: str)
     assert fit.held_out_rmse < 0.25 * fit.static_rmse
 
 
+@pytest.mark.slow
 def test_no_dependence_is_invented() -> None:
     for seed in range(4):
         fit = fit_temperature(*warm_up("none", "none", seed), law="stribeck")
@@ -57,6 +59,7 @@ def test_no_dependence_is_invented() -> None:
         assert np.array_equal(fit.predict(SPEEDS, 50.0), fit.predict(SPEEDS))
 
 
+@pytest.mark.slow
 def test_the_band_grows_with_extrapolation() -> None:
     fit = fit_temperature(*warm_up("linear", "linear", 0), law="stribeck")
     widths = [float(fit.band([0.5], t)[0]) for t in (35.0, 45.0, 55.0, 70.0)]
@@ -68,6 +71,7 @@ def test_the_band_grows_with_extrapolation() -> None:
     assert np.all(np.diff(spread) > 0.0)
 
 
+@pytest.mark.slow
 def test_the_law_is_chosen_from_friction_at_one_temperature() -> None:
     fit = fit_temperature(*warm_up("none", "exponential", 2))
     assert fit.law == "stribeck"
@@ -76,6 +80,7 @@ def test_the_law_is_chosen_from_friction_at_one_temperature() -> None:
     assert list(fit.to_dataframe()["parameter"])[-1].startswith("viscous_temperature")
 
 
+@pytest.mark.slow
 def test_both_directions_are_one_friction() -> None:
     w, torque, t = warm_up("none", "linear", 3)
     sign = np.tile([1.0, -1.0], len(w) // 2)

@@ -109,6 +109,7 @@ def followed(made: Calibration) -> tuple[np.ndarray, np.ndarray]:
     return np.array(friction), np.array(states)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_batch_and_feed_forward_follow_the_same_states(law: str) -> None:
     made = heated(law)
@@ -124,6 +125,7 @@ def test_batch_and_feed_forward_follow_the_same_states(law: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CC is None, reason="needs a C compiler")
 @pytest.mark.parametrize(
     ("law", "second"), [("linear", True), ("quadratic", False), ("exponential", True)]

@@ -155,6 +155,7 @@ def stage(
     return reduced, fitted, fit_temperatures(chosen, reduced, fitted, inertia)
 
 
+@pytest.mark.slow
 def test_temperature_that_rises_and_falls_is_fitted_and_drift_is_explained() -> None:
     _, fitted, found = stage(np.array([20.0, 40.0, 22.0, 38.0]))
     joint = found.joints["hinge"]
@@ -165,16 +166,19 @@ def test_temperature_that_rises_and_falls_is_fitted_and_drift_is_explained() -> 
     assert again.fit.held_out_rmse < 0.5 * fitted.joints["hinge"].fit.held_out_rmse
 
 
+@pytest.mark.slow
 def test_a_steady_warm_up_is_left_to_the_drift_unless_asked_for() -> None:
     assert stage(np.array([20.0, 40.0]))[2].joints == {}
     assert "hinge" in stage(np.array([20.0, 40.0]), "any")[2].joints
 
 
+@pytest.mark.slow
 def test_where_friction_does_not_change_nothing_is_claimed_and_the_reason_is_told() -> None:
     (finding,) = stage(np.array([20.0, 40.0, 22.0, 38.0]), "any", hot=False)[2].findings
     assert "no temperature law predicts left-out round trips better than none" in finding.text
 
 
+@pytest.mark.slow
 def test_the_option_changes_nothing_where_temperature_has_no_effect() -> None:
     run = load_run(GOLDEN / "runs" / "constant-speed")
     auto, none = (
@@ -185,6 +189,7 @@ def test_the_option_changes_nothing_where_temperature_has_no_effect() -> None:
     assert auto.temperature is None
 
 
+@pytest.mark.slow
 def test_several_days_are_pooled_by_their_temperature() -> None:
     """Runs of ascending days, each at a temperature of its own: temperature is told from
     the time within each run.
@@ -207,6 +212,7 @@ def test_several_days_are_pooled_by_their_temperature() -> None:
     assert again.held_out_rmse < 0.5 * fitted.joints["hinge"].fit.held_out_rmse
 
 
+@pytest.mark.slow
 def test_a_log_without_rests_tells_why_no_self_heating_is_claimed() -> None:
     found = stage(None, "self-heating")[2]
     assert found.joints == {}

@@ -48,6 +48,7 @@ def course(amplitudes, t) -> Course:
     )
 
 
+@pytest.mark.slow
 def test_gradient_equals_finite_differences(arm):
     amplitudes, t = series(0)
     here = course(amplitudes, t)
@@ -102,6 +103,7 @@ def test_joints_at_rest_carry_no_information_about_friction(arm):
     assert (friction[:3, :4] < 0.5 * before[:3, :4]).all()
 
 
+@pytest.mark.slow
 def test_standard_errors_equal_those_of_least_squares(arm):
     """The judge is least squares with finite differences of inverse dynamics of changed
     links, and of the table's law.

@@ -126,6 +126,7 @@ def test_regressor_equals_gravity_torque_of_a_tool(lab6: ArmFile) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_payload_is_found_and_used_over_seeds(found: list[ToolFit]) -> None:
     assert [fit.unknown.status for fit in found] == ["used"] * len(found)
     for fit in found:
@@ -140,6 +141,7 @@ def test_intervals_cover_the_payload_and_the_scales(found: list[ToolFit]) -> Non
     assert sum(covered(found)) >= 23
 
 
+@pytest.mark.slow
 def test_with_right_scales_the_tool_alone_is_fitted_with_smaller_intervals(
     lab6: ArmFile, found: list[ToolFit]
 ) -> None:
@@ -159,6 +161,7 @@ def test_with_right_scales_the_tool_alone_is_fitted_with_smaller_intervals(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scales", [(1.0,) * 6, SCALES, (0.9,) * 6, (1.0, 1.2, 1.0, 1.0, 1.0, 1.0)])
 def test_no_tool_is_claimed_without_a_tool(lab6: ArmFile, scales: tuple[float, ...]) -> None:
     fits = [find_tool(recorded(lab6, NONE, scales, 100 + seed)) for seed in range(2)]

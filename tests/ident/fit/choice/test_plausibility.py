@@ -122,6 +122,7 @@ def test_a_likelihood_is_that_of_brute_force() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["stribeck", "stribeck-free"])
 def test_the_grid_of_the_search_is_fine_enough(law: str) -> None:
     """A posterior far narrower than the search's cells: divided cells
@@ -239,6 +240,7 @@ def test_flat_friction_that_rises_gradually_is_predicted_and_no_stribeck_effect_
     assert np.mean(off) <= 0.1
 
 
+@pytest.mark.slow
 def test_a_round_trip_on_which_a_parameter_rests_does_not_make_all_laws_alike() -> None:
     """At 12 speeds leaving out one makes a parameter undetermined; the judge's noise
     stays what the residuals say.
@@ -250,6 +252,7 @@ def test_a_round_trip_on_which_a_parameter_rests_does_not_make_all_laws_alike() 
         assert judge.noise.level.max() < 0.05 * COULOMB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exponent", "speeds"), [(0.6, 12), (0.8, 36)])
 def test_a_viscous_part_that_bends_is_predicted_and_no_stribeck_effect_claimed(
     exponent: float, speeds: int
@@ -268,6 +271,7 @@ def test_a_viscous_part_that_bends_is_predicted_and_no_stribeck_effect_claimed(
     assert np.mean(held) > 0.85
 
 
+@pytest.mark.slow
 def test_an_excess_of_doubtful_shape_is_neither_claimed_nor_denied() -> None:
     """Noise of 3 % hides the shape of a drop of 10 %; the interval of Coulomb friction holds what
     the laws in question allow.
@@ -319,6 +323,7 @@ def test_a_law_that_tells_nothing_of_a_level_does_not_widen_it_beyond_the_measur
     assert fit.parameters["coulomb"].high < entry.high <= np.abs(data.tau).max()
 
 
+@pytest.mark.slow
 def test_coulomb_friction_below_an_excess_that_fades_slowly_is_covered() -> None:
     """The excess fades at 0.6 of the fastest speed: laws without one take all of it for
     Coulomb friction, 6.5 N·m.

@@ -52,6 +52,7 @@ def chosen(selection: FitResult) -> tuple[str, str]:
     return selection.law, selection.load
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truth", "of", "law", "load"),
     [
@@ -78,6 +79,7 @@ def test_the_simpler_wins_ties_of_exact_data(scatter: float) -> None:
     assert chosen(select(points, loads)) == ("coulomb-viscous", "none")
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_a_law_allows_that_fits_as_well() -> None:
     """Drops too small to be claimed reliably: a law without one, where it is kept,
     does not pretend to know.
@@ -93,6 +95,7 @@ def test_intervals_hold_what_a_law_allows_that_fits_as_well() -> None:
     assert held >= kept - 1
 
 
+@pytest.mark.slow
 def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> None:
     from stribeck.ident.fit.law_fit import fit_law
     from stribeck.ident.laws.law_table import LAWS
@@ -108,12 +111,14 @@ def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> 
     assert np.median(wider) < 1.4
 
 
+@pytest.mark.slow
 def test_the_order_in_which_loads_are_offered_does_not_matter() -> None:
     points, loads = data(1, drop=0.5, slope=0.1)
     turned = dict(reversed(loads.items()))
     assert chosen(select(points, loads)) == chosen(select(points, turned))
 
 
+@pytest.mark.slow
 def test_a_law_with_a_free_drop_and_a_bent_viscous_part_competes_where_one_of_them_is_not_enough() -> (
     None
 ):
@@ -138,6 +143,7 @@ def test_a_law_with_a_free_drop_and_a_bent_viscous_part_competes_where_one_of_th
     assert np.mean(silent) > 0.2
 
 
+@pytest.mark.slow
 def test_the_best_of_a_law_with_three_bends_is_found_from_a_thin_grid() -> None:
     """Residuals of the best fit are no more than those of the truth; from one start, one of ten
     was five times as far off.
@@ -207,6 +213,7 @@ def test_held_out_error_is_that_of_fits_without_the_speed_or_at_the_ends_the_rou
     assert expected > 1.05 * brute(trips)
 
 
+@pytest.mark.slow
 def test_errors_of_single_speeds_are_no_stribeck_effect() -> None:
     """Friction with a level of its own at every speed, as resonances make: it repeats, but
     a curve cannot predict it.
@@ -239,6 +246,7 @@ def test_passes_that_hold_many_speeds_are_left_out_singly() -> None:
     assert held_out == pytest.approx(np.sqrt(np.mean(np.square(errors))), rel=0.02)
 
 
+@pytest.mark.slow
 def test_held_out_error_grows_with_needless_parameters() -> None:
     """In-sample error never does, which is why it cannot choose."""
     worse = []
@@ -252,6 +260,7 @@ def test_held_out_error_grows_with_needless_parameters() -> None:
     assert np.median(worse) > 1.02
 
 
+@pytest.mark.slow
 def test_impossible_candidates_are_dismissed_with_a_reason() -> None:
     falling, loads = data(4, slope=-0.08)
     for candidate in select(falling, loads).candidates:
@@ -275,6 +284,7 @@ def test_a_requested_load_does_not_hide_the_stribeck_effect() -> None:
     assert fit.parameters["coulomb_coefficient"].verdict in ("unidentifiable", "at bound")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slope", "load"), [(0.0, "none"), (0.1, "torque")])
 def test_a_requested_law_does_not_decide_the_load(slope: float, load: str) -> None:
     """No Stribeck effect, but a law with one: none of its fits falls with speed, and

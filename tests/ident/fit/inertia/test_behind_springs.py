@@ -68,6 +68,7 @@ def test_model_of_the_link_is_right() -> None:
     )
 
 
+@pytest.mark.slow
 def test_without_stated_stiffness_the_identified_inertia_is_wrong() -> None:
     inertia = fitted(None).calibration.model.inertia
     apart = [
@@ -77,6 +78,7 @@ def test_without_stated_stiffness_the_identified_inertia_is_wrong() -> None:
     assert max(apart) > 5.0
 
 
+@pytest.mark.slow
 def test_with_stated_stiffness_intervals_cover_the_true_inertia() -> None:
     found = fitted(STIFFNESS)
     inertia = found.calibration.model.inertia

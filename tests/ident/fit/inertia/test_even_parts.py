@@ -45,6 +45,7 @@ def found(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ident
     }
 
 
+@pytest.mark.slow
 def test_gravity_scale_is_one_with_identified_inertia(found: dict[str, Identification]) -> None:
     scale = {
         how: result.calibration.joints["lift"].gravity["scale"].value

@@ -24,6 +24,8 @@ from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.regressor import inertial_parameters
 
+pytestmark = pytest.mark.slow  # whole fits
+
 WRONG = WrongModel("lab6", 0)
 RIGHT = replace(WRONG, part=0.0)
 LAB6 = RIGHT.path

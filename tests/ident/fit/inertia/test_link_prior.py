@@ -41,6 +41,7 @@ def test_link_without_mass_or_extension_gets_least_values() -> None:
     assert possible(changed(prior.mechanism, prior.middle - inertial_parameters(prior.mechanism)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_most_plausible_bodies_are_possible_even_for_wild_data(seed: int) -> None:
     """Torques of a model with negative masses and impossible inertia; least

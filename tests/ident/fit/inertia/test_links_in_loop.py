@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pytest
 
 from benchmarks.arm_in_loop import ArmLoop
 from benchmarks.inertia_logs import WrongModel
@@ -18,6 +19,8 @@ from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.regressor import inertial_parameters
+
+pytestmark = pytest.mark.slow  # whole fits
 
 LAB6 = load_mechanism("lab6")
 STIFF = ArmLoop(WrongModel("lab6", 0, noise=0.02))

@@ -5,6 +5,7 @@ identified link is a possible body.
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from benchmarks.real_logs import as_run
 from stribeck.ident.fit.joint.options import Options
@@ -19,6 +20,7 @@ ARM = """<robot name="flange"><link name="base"/><link name="a"><inertial><origi
 MASS, COM, INERTIA = 2.0, (0.2, 0.03), 0.03  # true link a
 
 
+@pytest.mark.slow
 def test_inertia_and_friction_of_an_arm_with_a_flange(tmp_path: Path) -> None:
     (tmp_path / "flange.urdf").write_text(ARM, encoding="utf-8")
     t, rng = np.arange(0.0, 25.0, 0.004), np.random.default_rng(0)

@@ -12,6 +12,7 @@ from stribeck.ident.model.loads import joint_loads
 LOADS = {"three-loop-chain": "normal", "gough-stewart": "torque"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOADS)
 def test_torques_and_loads_equal_those_of_mujoco(name: str) -> None:
     """Along a motion with wrong masses; friction in proportion to the load shows MuJoCo's load."""
@@ -36,6 +37,7 @@ def test_a_heavier_link_needs_another_torque(name: str) -> None:
     assert np.abs(heavier.forces(t)[0] - case.forces(t)[0]).max() > 0.01
 
 
+@pytest.mark.slow
 def test_friction_of_six_legs_is_told_although_the_platform_is_30_percent_off() -> None:
     case = WrongLoops(0, 0.3, name="gough-stewart")
     found = identify([case.recorded()], case.conditions.options)

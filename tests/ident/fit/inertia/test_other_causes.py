@@ -14,6 +14,8 @@ from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
 
+pytestmark = pytest.mark.slow  # whole fits
+
 RIGHT, WRONG = WrongModel("lab6", 3, part=0.0), WrongModel("lab6", 1)
 SECONDS = 10.0
 

@@ -38,6 +38,7 @@ def identified(seed: int, part: float = 0.0, pin: float = 0.0, **options: str) -
     return identify([run], Options(law="tustin", load="normal", motion="model", **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_torques_of_a_closed_chain_are_linear_in_inertial_parameters(name: str) -> None:
     far, rank = MACHINES[name]
@@ -78,6 +79,7 @@ def test_pin_friction_equals_the_equations_of_p2() -> None:
     assert np.abs(joint_loads(m, x - home, dx, ddx).normal - np.abs(with_load - force)).max() > 1.0
 
 
+@pytest.mark.slow
 def test_friction_of_sliders_and_pins_is_separated() -> None:
     found = identified(1, pin=0.002, inertia="trust")
     pins = found.calibration.model.passive.classes["pins"].parameters
@@ -92,6 +94,7 @@ def test_friction_of_sliders_and_pins_is_separated() -> None:
         assert parameters["viscous"].value == pytest.approx(15.0, rel=0.03)
 
 
+@pytest.mark.slow
 def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> None:
     case = WrongPRR(2, rate=RATE)
     found = identified(2, 0.3, inertia="fit")
@@ -110,18 +113,7 @@ def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> N
     assert max(friction_errors(found, case).values()) < 0.02
 
 
-def test_friction_without_a_constant_part_is_told_within_two_percent() -> None:
-    """P2's law: all dry friction grows with the load, whose links are 30 % wrong here."""
-    case = WrongPRR(1, rate=RATE)
-    found = identified(1, 0.3, constant="none", inertia="fit")
-    assert max(friction_errors(found, case).values()) < 0.02
-    for joint in found.calibration.joints.values():
-        assert (joint.values["coulomb"], joint.values["static"]) == (0.0, 0.0)
-        assert joint.values["coulomb_coefficient"] == pytest.approx(0.08, rel=0.03)
-        assert joint.values["static_coefficient"] == pytest.approx(0.12, rel=0.05)
-    assert found.calibration.fit["constant"] == "none"
-
-
+@pytest.mark.slow
 def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
     """Feed-forward and validation include the friction of pins after the file is read again."""
     found, case = identified(1, pin=0.002, inertia="trust"), WrongPRR(1, 0.0, 0.002)

@@ -22,6 +22,8 @@ from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.transmission import Transmission
 
+pytestmark = pytest.mark.slow  # whole fits
+
 WRIST = {"j6": {"j5": 1.0}}
 COULOMB, VISCOUS, INERTIA = 0.8, 0.5, 0.02
 RIGHT = WrongModel("lab6", 3, part=0.0)

@@ -32,6 +32,7 @@ def points(
     )
 
 
+@pytest.mark.slow
 def test_the_advised_number_of_round_trips_makes_a_weak_parameter_identified() -> None:
     reached = []
     for seed in range(12):
@@ -115,6 +116,7 @@ def test_a_note_says_if_no_speed_is_slow_enough_for_a_stribeck_effect(
     )
 
 
+@pytest.mark.slow
 def test_the_advised_payload_varies_the_load() -> None:
     """Put on the arm by another way, its description, the payload varies the load by a
     third; a lighter one does not.

@@ -51,6 +51,7 @@ def holds(entry: Parameter, value: float) -> bool:
     return entry.low <= value <= entry.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_unmodelled_torque_biases_inertia_and_instruments_correct_it(seed: int) -> None:
     plain, told = fitted(_SOFT, seed), fitted(_SOFT, seed, commanded(logged(_SOFT, seed)))
@@ -66,6 +67,7 @@ def test_unmodelled_torque_biases_inertia_and_instruments_correct_it(seed: int) 
     assert "by instrumental variables" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loop", [Loop(seconds=30.0), Loop(stiffness=200.0, damping=20.0, rate=250.0)]
 )
@@ -110,6 +112,7 @@ def test_estimates_by_instruments_are_those_of_the_textbook() -> None:
         assert found.contrasts[name].least_squares == pytest.approx(least[name], abs=tolerance)
 
 
+@pytest.mark.slow
 def test_references_that_the_joint_does_not_follow_are_no_instruments() -> None:
     run, other = runs(_SOFT)[0], runs(_SOFT)[1].signals["q_cmd"]
     log = filtered([replace(run, signals=run.signals | {"q_cmd": other})], [model(_SOFT)])
@@ -122,6 +125,7 @@ def test_references_that_the_joint_does_not_follow_are_no_instruments() -> None:
     assert told.fit.parameters == fitted(_SOFT).fit.parameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("told", "verdict", "note"),
     [
@@ -153,6 +157,7 @@ def test_a_note_says_why_a_fit_was_not_tested(told: str, verdict: str, note: str
     reason="the measured logs are not part of the project; they are missing beside it",
 )
 class TestRealLogs:
+    @pytest.mark.slow
     def test_emps_has_no_bias_as_its_authors_found(self) -> None:
         """Janot, Gautier and Brunot (2019): the regressor does not go
         with the error; M = 95.15 kg.
@@ -164,6 +169,7 @@ class TestRealLogs:
         assert joint.loop.contrasts["inertia"].instruments == pytest.approx(95.15, rel=0.002)
         assert result.calibration.fit["closed_loop"]["carriage"]["verdict"] == "clean"
 
+    @pytest.mark.slow
     def test_z1_is_biased_and_instruments_agree_with_a_lower_bandwidth(self) -> None:
         """Noise of quick accelerations makes inertia small; below 5 Hz there is little of it, and
         least squares need no help.

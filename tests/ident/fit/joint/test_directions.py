@@ -38,6 +38,7 @@ def test_directions_are_not_compared_with_data_of_one_direction() -> None:
         fit_motion(motion, law="coulomb-viscous", directional="viscous")
 
 
+@pytest.mark.slow
 def test_viscous_friction_below_zero_is_not_claimed_of_general_motion() -> None:
     """Something else than friction, a push of 0.8 N·m·s/rad times speed,
     differs between the directions.
@@ -79,6 +80,7 @@ def test_viscous_friction_below_zero_is_not_claimed_of_round_trips(
             differing(points, np.arange(24), None, "viscous", False, VISCOUS)
 
 
+@pytest.mark.slow
 def test_viscous_friction_of_a_direction_is_at_least_zero() -> None:
     """Viscous friction forward alone; noise takes what is left backward
     below zero in every other log.

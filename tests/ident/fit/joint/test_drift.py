@@ -55,6 +55,7 @@ def identified(table: pd.DataFrame) -> JointFit:
     return identify_joint(table, load_mechanism("lab6"), "j4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trips", "runs"), [(24, ("one",)), (8, ("one", "two", "three"))])
 def test_a_drift_is_found_and_taken_out(trips: int, runs: tuple[str, ...]) -> None:
     held = []

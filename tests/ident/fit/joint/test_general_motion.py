@@ -152,6 +152,7 @@ def fit(
 # against the truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("velocity", "rigid"), [(False, "joint"), (True, "model")])
 def test_parameters_of_a_multi_sine_are_those_of_the_truth(velocity: bool, rigid: str) -> None:
     chosen = fit(swing(velocity=velocity), rigid)
@@ -170,6 +171,7 @@ def test_parameters_of_a_multi_sine_are_those_of_the_truth(velocity: bool, rigid
         assert rest["scale"] == pytest.approx(1.0, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm", [0.0, 0.3])
 def test_friction_that_warms_up_is_a_misfit_over_time(warm: float) -> None:
     """Passes share their level, which no noise of single samples shows; a
@@ -205,6 +207,7 @@ def test_levels_under_different_loads_are_not_held_against_each_other() -> None:
     assert "coulomb 2.9" in agreement("j1", with_load, with_load).text
 
 
+@pytest.mark.slow
 def test_a_wrong_torque_constant_shows_in_the_scale() -> None:
     """Friction is in the drive's torque, wrong or not; the scale tells by how much."""
     chosen = fit(swing(factor=1.1), "model", law="coulomb-viscous")
@@ -213,6 +216,7 @@ def test_a_wrong_torque_constant_shows_in_the_scale() -> None:
     assert chosen.values["coulomb"] == pytest.approx(1.1 * TRUTH["coulomb"], rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_rotor_that_neither_model_nor_arm_file_knows_is_found() -> None:
     known = swing()
     chosen = fit(log(known.t, known.signals, rotor=0.0), "model", law="coulomb-viscous")
@@ -223,6 +227,7 @@ def test_a_rotor_that_neither_model_nor_arm_file_knows_is_found() -> None:
 # which law, and what must not be claimed
 
 
+@pytest.mark.slow
 def test_a_stribeck_effect_is_found_where_the_motion_is_slow_enough() -> None:
     truth = {"static": 6.0, "stribeck_velocity": 0.06}
     chosen = fit(swing(speed=0.5, **truth))
@@ -232,10 +237,12 @@ def test_a_stribeck_effect_is_found_where_the_motion_is_slow_enough() -> None:
         assert parameter.value == pytest.approx(value, rel=0.1)
 
 
+@pytest.mark.slow
 def test_no_stribeck_effect_is_claimed_where_there_is_none() -> None:
     assert not [seed for seed in range(2) if fit(swing(45.0, speed=0.5, seed=seed)).falls]
 
 
+@pytest.mark.slow
 def test_a_difference_between_the_directions_is_found_and_none_is_invented() -> None:
     chosen = fit(swing(difference=0.5), law="coulomb-viscous")
     assert chosen.directional == "viscous"
@@ -250,6 +257,7 @@ def test_a_difference_between_the_directions_is_found_and_none_is_invented() -> 
     assert not invented
 
 
+@pytest.mark.slow
 def test_the_bandwidth_hardly_matters_within_reason() -> None:
     motions = [
         reduce_motion(filtered([swing()], [pendulum()], bandwidth), "swing")
@@ -271,6 +279,7 @@ def test_the_sample_in_which_a_reversal_falls_does_not_matter() -> None:
     assert chosen.values["coulomb"] == pytest.approx(TRUTH["coulomb"], rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_rest_is_left_out() -> None:
     """A joint that holds for a while with any torque below its friction changes nothing."""
     run, hold = swing(60.0), round(20.0 * RATE)
@@ -291,6 +300,7 @@ def test_a_rest_is_left_out() -> None:
         assert resting.values[name] == pytest.approx(value, rel=0.005)
 
 
+@pytest.mark.slow
 def test_a_gap_in_the_log_is_no_motion() -> None:
     run = swing()
     keep = (run.t < 30.0) | (run.t > 37.3)
@@ -357,6 +367,7 @@ def test_logs_of_different_rates_are_not_mixed() -> None:
         filtered([run, slow], [pendulum()] * 2)
 
 
+@pytest.mark.slow
 def test_two_logs_give_narrower_intervals_than_one() -> None:
     """Passes of both count, and none reaches from one log into the other."""
     runs = [swing(45.0, seed=seed) for seed in (0, 1)]
@@ -402,6 +413,7 @@ def crane(others: float) -> tuple[Run, Mechanism]:
     ), mechanism
 
 
+@pytest.mark.slow
 def test_terms_of_one_joint_are_refused_if_other_joints_move() -> None:
     held, moving = [
         reduce_motion(filtered([run], [mechanism]), "swing")
@@ -452,6 +464,7 @@ class TestEmps:
             for run in runs
         ]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["coulomb", "viscous"])
     def test_halves_differ_as_their_standard_errors_say(self, halves, name):
         """Not more, and not so little that the intervals are too wide."""
@@ -488,6 +501,7 @@ class TestEmps:
         np.testing.assert_allclose(ours, self.ASYMMETRIC[0], rtol=0.01)
         assert self.relative_error(motion, found) <= self.ASYMMETRIC[1]
 
+    @pytest.mark.slow
     def test_asymmetry_is_chosen_and_no_stribeck_drop_claimed(self, motion):
         chosen, plain = fit_motion(motion), fit_motion(motion, law="coulomb-viscous")
         assert chosen.directional == plain.directional == "viscous"
@@ -499,6 +513,7 @@ class TestEmps:
         assert chosen.nuisance["viscous_difference"].high < 0.0
 
 
+@pytest.mark.slow
 def test_few_passes_with_residuals_that_follow_each_other_are_covered() -> None:
     """Six passes at 100 Hz, noise that wanders over a fifth of a second and a
     level of its own in each pass.
@@ -533,6 +548,7 @@ def test_few_passes_with_residuals_that_follow_each_other_are_covered() -> None:
     assert np.median(widths) < 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [12, 16])
 def test_a_coarse_encoder_at_the_joint_is_filtered_as_its_steps_need(bits):
     """At 100 Hz its steps would make slow speeds noise, and a Stribeck curve of what they are."""

@@ -61,6 +61,7 @@ def claimed(seed: int, **truth: float) -> str:
     return choose_direction(even, gravity, friction, trip, directions_on_offer(w, gravity, load))
 
 
+@pytest.mark.slow
 def test_no_difference_is_invented() -> None:
     """Where directions are alike, a difference is claimed in at most 2 % of cases; a scale
     that is off changes nothing.
@@ -80,6 +81,7 @@ def test_a_handful_of_round_trips_makes_no_claim() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("truth", [{"viscous": 0.3}, {"driving": 0.01}])
 def test_a_difference_is_found_and_covered(truth: dict[str, float]) -> None:
     ((kind, value),) = truth.items()
@@ -123,6 +125,7 @@ def test_driving_by_the_transmitted_torque_is_not_on_offer() -> None:
     assert set(directions_on_offer(w, gravity, None)) == {"none", "viscous"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("low", "high", "word"),
     [(1.004, 1.262, "identified"), (1.09, 1.17, "weak"), (0.99, 1.27, "identified")],
@@ -160,6 +163,7 @@ def test_a_wrong_zero_is_found(shift: float) -> None:
         assert found[0] == pytest.approx(shift, rel=0.05, abs=0.01)
 
 
+@pytest.mark.slow
 def test_no_shift_of_the_zero_is_invented() -> None:
     assert [seen_at(0.0, seed) for seed in range(60)] == [None] * 60
     assert seen_at(0.0, 0, span=0.1) is None

@@ -103,6 +103,7 @@ def identified(table: pd.DataFrame, options: Options | None = None) -> JointFit:
     return identify_joint(table, load_mechanism("lab6"), "j4", options)
 
 
+@pytest.mark.slow
 def test_two_parts_of_the_load_are_recovered_each_with_its_coefficient() -> None:
     held = []
     for seed in range(2):
@@ -137,6 +138,7 @@ def test_parts_that_vary_together_are_not_offered_and_the_note_says_so() -> None
     )
 
 
+@pytest.mark.slow
 def test_a_part_that_only_speed_makes_is_not_offered() -> None:
     """A centrifugal load is there at high speed only; a static level that grows
     with it could not be seen.
@@ -163,6 +165,7 @@ def test_parts_that_do_not_vary_are_not_offered_and_the_note_says_so() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["", "bending"])
 def test_components_are_not_claimed_where_less_explains_friction(part: str) -> None:
     truth = {

@@ -52,6 +52,7 @@ def found(
     return identify_joint(pd.DataFrame(rows), load_mechanism("lab6"), "j4", options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("drop", "law"), [(0.0, "loaded-viscous"), (1.2, "stribeck-loaded-viscous")]
 )
@@ -72,6 +73,7 @@ def test_loaded_viscous_friction_is_found_with_its_coefficient(drop: float, law:
     assert inside
 
 
+@pytest.mark.slow
 def test_loaded_viscous_friction_is_found_without_other_growth() -> None:
     """Over all speeds the load brings little then, and no load was chosen."""
     fit = found(0, 0.03, dry=0.0).fit
@@ -81,11 +83,13 @@ def test_loaded_viscous_friction_is_found_without_other_growth() -> None:
     np.testing.assert_allclose(fit.predict(w, load), 3.0 + (2.0 + 0.03 * load) * w, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_no_load_is_claimed_without_growth() -> None:
     for seed in range(3):
         assert found(seed, 0.0, dry=0.0).fit.load == "none"
 
 
+@pytest.mark.slow
 def test_laws_of_loaded_viscous_friction_do_not_compete_without_a_hint() -> None:
     fit = found(0, 0.0, 1.2).fit
     assert (fit.law, fit.load) == ("stribeck", "torque")

@@ -48,6 +48,7 @@ def test_directions_that_differ_at_low_speed_only_show_in_the_even_part() -> Non
     assert found.fit.parameters["coulomb"].verdict == "identified"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [1, -1])
 def test_speeds_in_the_order_of_time_are_a_finding(turn: int) -> None:
     table = points(32, 0.0, "one")

@@ -30,6 +30,7 @@ def spoiled(seed=0):
     return tau
 
 
+@pytest.mark.slow
 def test_two_bad_rows_of_41_hide_nothing():
     fit = fit_friction(W, spoiled())
     assert fit.law == "stribeck"
@@ -41,6 +42,7 @@ def test_two_bad_rows_of_41_hide_nothing():
     assert plain.half_width > 5.0 * fit.parameters["coulomb"].half_width
 
 
+@pytest.mark.slow
 def test_outliers_are_named():
     data = FitPoints(W, spoiled(), None, np.arange(len(W)))
     _, found = fit_robustly(data, select_all, "auto")
@@ -51,6 +53,7 @@ def select_all(points):
     return select(points, {"none": None}, laws_on_offer())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.01, 0.05])
 @pytest.mark.parametrize("drop", [0.0, 0.3])
 def test_clean_round_trips_are_fitted_as_without(noise, drop):
@@ -82,12 +85,14 @@ def shuffled(seed: int, friction: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return SPEED[order], (friction + 0.03 * random.standard_normal(len(SPEED)))[order]
 
 
+@pytest.mark.slow
 def test_a_rise_that_two_slow_rows_show_bends_the_law_instead_of_being_thrown_away() -> None:
     friction = 2.0 + 3.0 * SPEED + np.exp(-((SPEED / 0.026) ** 2))
     fit = fit_friction(*shuffled(2, friction))
     assert fit.predict([SPEED[0]])[0] == pytest.approx(friction[0], abs=0.15)
 
 
+@pytest.mark.slow
 def test_points_that_repeat_each_other_change_nothing() -> None:
     """The same round trips as one point each, or as hundreds of samples that share its level."""
     friction = 2.0 + 3.0 * SPEED + 0.15 * np.exp(-((SPEED / 0.1) ** 2))

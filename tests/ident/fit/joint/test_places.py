@@ -75,6 +75,7 @@ def found(options: Options | None = None, **of) -> JointFit:
     return identify_joint(trips(0, **of), load_mechanism("lab6"), "j4", options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "phase"), [(1, 0.6), (2, 4.0)])
 def test_a_wave_is_no_load_and_levels_are_those_of_the_mean(order, phase):
     """Over the range of positions, whose mean is not that of the turn."""
@@ -91,6 +92,7 @@ def test_a_wave_is_no_load_and_levels_are_those_of_the_mean(order, phase):
     assert not fit.lack_of_fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.0, 0.1])
 def test_waves_scale_with_dry_friction_and_not_with_viscous_friction(slope):
     """An excess at low speed, and what grows with a load, wave as the rest of it,
@@ -106,6 +108,7 @@ def test_waves_scale_with_dry_friction_and_not_with_viscous_friction(slope):
     assert not fit.lack_of_fit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ripple", [0.0, 0.1])
 def test_a_true_load_is_found_together_with_a_wave(ripple):
     """And no wave where there is none. What grows with load waves, too: its coefficient is
@@ -122,6 +125,7 @@ def test_a_true_load_is_found_together_with_a_wave(ripple):
     )
 
 
+@pytest.mark.slow
 def test_a_load_that_follows_position_is_weak_and_its_rival_is_named():
     """One posture, and a load that is a wave itself: no data of this joint can tell."""
     fit = found(slope=0.08, weights=(14.0,), load=lambda q: 1.0 + 0.5 * np.sin(q)).fit
@@ -158,6 +162,7 @@ def test_levels_are_means_over_the_measured_positions_only(monkeypatch):
     assert coulomb.low <= level <= coulomb.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wave", [0.0, 0.12])
 def test_general_motion_takes_no_wave_for_a_load(wave):
     motion = reduce_motion(filtered([swing(speed=1.5, wave=wave)], [pendulum()]), "swing")

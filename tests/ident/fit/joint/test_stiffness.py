@@ -14,6 +14,8 @@ from stribeck.ident.fit.joint.stiffness import joint_stiffness
 from stribeck.ident.identify import identify
 from stribeck.ident.log.run import Run, load_run
 
+pytestmark = pytest.mark.slow  # whole fits
+
 SMALL = replace(WHOLE_ARM, postures=2, speeds=5)
 
 

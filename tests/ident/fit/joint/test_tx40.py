@@ -8,10 +8,13 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 
-pytestmark = pytest.mark.skipif(
-    not (LOGS / "tx40").is_dir(),
-    reason="the measured TX40 log is no part of the project and missing beside it",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (LOGS / "tx40").is_dir(),
+        reason="the measured TX40 log is no part of the project and missing beside it",
+    ),
+]
 # free links and fast rows, as in the published fit
 WIDE = Options(motion="model", law="coulomb-viscous", load="none", inertia="fit", bandwidth=150.0)
 

@@ -1,6 +1,7 @@
 """A finding says if the data neither show nor exclude a Stribeck effect, and only then."""
 
 import numpy as np
+import pytest
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.joint.fit_joint import identify_joint
@@ -8,6 +9,7 @@ from stribeck.ident.fit.joint.options import Options
 from tests.ident.fit.joint.test_drift import points
 
 
+@pytest.mark.slow
 def test_an_undecided_shape_is_a_finding_with_the_laws_in_question() -> None:
     told = []
     for seed in range(8):

@@ -59,6 +59,7 @@ def test_means_of_replicates_give_the_f_test_of_lack_of_fit() -> None:
     assert ratio_p(rows(torque, line(speed)), means) == pytest.approx(f.sf(ratio, 6, 16), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sums", [reached(cells(SPEED)), waves(SPEED)])
 def test_p_values_of_a_right_law_are_uniform(sums: np.ndarray) -> None:
     random = np.random.default_rng(2)
@@ -66,6 +67,7 @@ def test_p_values_of_a_right_law_are_uniform(sums: np.ndarray) -> None:
     assert kstest(found, "uniform").pvalue > 0.01
 
 
+@pytest.mark.slow
 def test_heavy_tails_make_no_false_alarms() -> None:
     random = np.random.default_rng(3)
     found = [
@@ -83,6 +85,7 @@ def test_a_fast_wave_is_found_by_waves_and_not_by_cumulated_sums() -> None:
     assert ratio_p(wave, waves(SPEED)) < 1e-6
 
 
+@pytest.mark.slow
 def test_errors_shared_within_round_trips_give_no_false_alarms() -> None:
     """Every round trip has a wave of its own along its way, as rough surfaces make it."""
     random, group, place = (

@@ -53,6 +53,7 @@ def fitted(law: str, data: FitPoints, place: np.ndarray | None = None) -> FitRes
     return with_lack_of_fit(fit_law(data, law_named(law)), place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", RIGHT)
 def test_a_right_law_is_not_called_wrong(law: str) -> None:
     alarms = sum(
@@ -62,6 +63,7 @@ def test_a_right_law_is_not_called_wrong(law: str) -> None:
     assert alarms <= binom.ppf(0.999, 60, 0.01)
 
 
+@pytest.mark.slow
 def test_drifting_levels_are_no_misfit_of_the_law() -> None:
     alarms = sum(
         bool(lack_of_fit(fit_law(data, law_named("coulomb-viscous")), place)[0])
@@ -148,6 +150,7 @@ def test_replicates_that_agree_with_each_other_and_not_with_the_law_are_found() 
     assert "repeats" in {one.over for one in fit.lack_of_fit}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [1, 3, 6])
 def test_drifting_levels_are_no_misfit_over_loads_measured_in_sequence(blocks: int) -> None:
     """So many round trips of a load, or of a speed, stand side by side in time."""
@@ -281,6 +284,7 @@ def test_units_and_the_order_of_rows_change_nothing() -> None:
     assert [a.p for a in one] == pytest.approx([b.p for b in milli], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("within", [False, True])
 def test_viscous_friction_that_grows_with_the_load_is_found_and_held(within: bool) -> None:
     """Where each round trip has a load of its own, and where it varies along the way."""

@@ -115,6 +115,7 @@ def test_torques_without_a_step_give_no_lag() -> None:
     assert len(strokes_of(lambda x, dx, ddx: 0.0 * x, noise=1.0)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hertz", [10.0, 13.0, 30.0])
 def test_the_torque_of_an_elastic_joint_swings_and_does_not_lag(hertz: float) -> None:
     """Its link swings after every start, at a damping ratio of 0.1."""

@@ -68,6 +68,7 @@ def there_and_back(name: str = "lift", speeds: tuple[float, ...] = (0.1, 0.2, 0.
     return log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [
@@ -584,6 +585,7 @@ def recorded(make_arm: Callable[..., ArmFile], tmp_path: Path) -> Callable[..., 
     return make
 
 
+@pytest.mark.slow
 def test_a_healthy_arm_gives_only_its_rate(recorded: Callable[..., Run]) -> None:
     result = identify([recorded()])
     assert [(finding.kind, finding.text) for finding in result.findings] == [
@@ -591,6 +593,7 @@ def test_a_healthy_arm_gives_only_its_rate(recorded: Callable[..., Run]) -> None
     ]
 
 
+@pytest.mark.slow
 def test_a_soft_drive_shows_stick_slip(recorded: Callable[..., Run]) -> None:
     """Static friction is twice sliding friction, and the velocity loop is too slow to
     compensate the difference.
@@ -603,6 +606,7 @@ def test_a_soft_drive_shows_stick_slip(recorded: Callable[..., Run]) -> None:
     assert "friction of lift up to 0.02 rad/s is not sliding friction" in found["stick-slip"].text
 
 
+@pytest.mark.slow
 def test_a_torque_of_the_wrong_sign_is_refused(recorded: Callable[..., Run]) -> None:
     run = recorded()
     with pytest.raises(
@@ -612,6 +616,7 @@ def test_a_torque_of_the_wrong_sign_is_refused(recorded: Callable[..., Run]) -> 
         identify([changed(run, "tau", -run.signals["tau"])])
 
 
+@pytest.mark.slow
 def test_a_slow_velocity_loop_has_a_latency(recorded: Callable[..., Run]) -> None:
     """The command is read from disk, because the fit does not load it."""
     run = recorded((0.2, 0.3, 0.4, 0.5, 0.6), bandwidth=4.0)

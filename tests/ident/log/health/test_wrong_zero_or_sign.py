@@ -56,6 +56,7 @@ def findings(
 
 @pytest.mark.parametrize("joint", [1, 2])
 class TestMistakes:
+    @pytest.mark.slow
     def test_a_wrong_direction(self, lab6: Any, joint: int) -> None:
         q, tau = recorded(joint)
         q[:, joint] *= -1.0
@@ -64,6 +65,7 @@ class TestMistakes:
         assert (name, kind) == (lab6.names[joint], "direction")
         assert f"write direction = -1 in joints.{name}" in text
 
+    @pytest.mark.slow
     def test_a_wrong_direction_with_a_stated_zero(self, lab6: Any, joint: int) -> None:
         q, tau = recorded(joint)
         q[:, joint], tau[:, joint] = 0.4 - q[:, joint], -tau[:, joint]
@@ -72,6 +74,7 @@ class TestMistakes:
         assert (name, kind) == (lab6.names[joint], "direction")
         assert f"write direction = 1 in joints.{name}" in text
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shift", [-0.35, 0.1, 1.4])
     def test_a_wrong_zero(self, lab6: Any, joint: int, shift: float) -> None:
         q, tau = recorded(joint, scale=0.93)
@@ -84,6 +87,7 @@ class TestMistakes:
         assert float(told) == pytest.approx(0.5 + shift, abs=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moved", [True, False], ids=["positions and torques", "torques"])
 @pytest.mark.parametrize("pair", [(1, 2), (2, 3), (0, 1)])
 def test_two_exchanged_joints(lab6: Any, pair: tuple[int, int], moved: bool) -> None:
@@ -103,6 +107,7 @@ def test_a_correct_log_has_no_finding(lab6: Any) -> None:
     assert all(findings(*recorded(seed, scale), lab6) == [] for seed, scale in ((0, 1.0), (1, 0.9)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_reversed_wrist_pitch_may_be_explained_by_a_roll_of_half_a_turn(
     lab6: Any, seed: int
@@ -119,6 +124,7 @@ def test_a_reversed_wrist_pitch_may_be_explained_by_a_roll_of_half_a_turn(
     )
 
 
+@pytest.mark.slow
 def test_two_mistakes_are_not_explained_by_one(lab6: Any) -> None:
     q, tau = recorded(0)
     q[:, 1] += 0.8
@@ -127,6 +133,7 @@ def test_two_mistakes_are_not_explained_by_one(lab6: Any) -> None:
     assert findings(q, tau, lab6) == []
 
 
+@pytest.mark.slow
 def test_torques_of_another_arm_are_not_explained(lab6: Any) -> None:
     q, tau = recorded(0)
     tau[:, 1] = 20.0 * np.sin(3.0 * q[:, 4])

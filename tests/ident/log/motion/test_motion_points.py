@@ -117,6 +117,7 @@ def off(fit: FitResult) -> tuple[float, float]:
     return abs(fit.values["coulomb"] / COULOMB - 1.0), abs(fit.values["viscous"] / VISCOUS - 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", ["random", "zero", "kept"])
 @pytest.mark.parametrize(
     ("rate", "encoder"), [(100.0, 1e-5), (250.0, 1e-5), (250.0, 2.0 * np.pi / 2**14)]
@@ -142,6 +143,7 @@ def test_torque_at_rest_does_not_reach_the_points() -> None:
     np.testing.assert_allclose(seen[0], seen[1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_slow_motion_beside_a_smooth_rest_is_kept() -> None:
     """A joint that comes to rest smoothly is slow long before it stands; one that stops at once
     loses what its filter blurs.
@@ -169,6 +171,7 @@ def swing(seconds: float = 60.0, rate: float = 50.0) -> tuple[np.ndarray, np.nda
     return t, np.sin(turn) @ a, INERTIA * ddq + COULOMB * np.sign(dq) + VISCOUS * dq
 
 
+@pytest.mark.slow
 def test_samples_interpolated_in_a_gap_do_not_reach_the_points() -> None:
     """Gaps of four periods at 50 Hz: within the filter's bandwidth, but
     too short to split the log.
@@ -187,6 +190,7 @@ def test_samples_interpolated_in_a_gap_do_not_reach_the_points() -> None:
     assert found["viscous"] == pytest.approx(without["viscous"], rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lasts", [0.06, 0.08, 0.12, 0.2])
 def test_a_joint_that_only_twitches_is_fitted_or_refused(lasts: float) -> None:
     """A short motion by 20 mrad and back, which may give no point."""

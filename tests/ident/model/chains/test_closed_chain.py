@@ -118,6 +118,7 @@ class TestThreeLoopChain:
             driving.tau[:, 0], [0.880992 + 0.128530, 0.888484 + 0.515121], atol=1e-6
         )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("crank", "fits"),
         [(1.579, True), (1.5795, False), (-2.540, True), (-2.5407, False), (3.0, False)],
@@ -252,6 +253,7 @@ class TestGoughStewart:
     CASES: ClassVar = json.loads((REFERENCE / "d_stewart.json").read_text(encoding="utf-8"))
     WRENCH = (0.5, 0.25, -0.75, 0.5, 1.0, 1.25)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "name", sorted({(case["geometry"], case["case"]) for case in CASES}), ids=": ".join
     )

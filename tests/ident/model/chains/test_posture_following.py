@@ -95,6 +95,7 @@ def slider_crank(
     ), float(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 100.0])
 def test_a_slider_drives_its_crank_up_to_the_dead_centres_only(scale, tmp_path):
     """Crank of 10 and rod of 30, in units of mm, m and hundreds of m."""
@@ -136,6 +137,7 @@ def five_bar(folder) -> tuple[Mechanism, float]:
     ), 1.0
 
 
+@pytest.mark.slow
 def test_a_five_bar_stays_on_its_branch_or_is_refused(tmp_path):
     """A batch of hundreds of postures: each stays on its branch with a regular
     path to it, or is refused.
@@ -209,6 +211,7 @@ def four_bar(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rocker", [1.01, 1.0001])
 def test_a_nearly_parallel_four_bar_turns_all_round(rocker, tmp_path):
     """With nearly equal bars the two branches come close; the coupler stays on its side."""

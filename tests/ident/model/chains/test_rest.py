@@ -42,6 +42,7 @@ def test_drives_and_springs_determine_the_posture(robot):
     assert np.abs(platform[:3]).min() > 1e-3
 
 
+@pytest.mark.slow
 def test_mujoco_comes_to_rest_in_the_same_posture(robot):
     """MuJoCo with damping and heavy drives comes to rest; the difference
     decreases with stiffer closures.
@@ -84,6 +85,7 @@ def test_the_posture_at_rest_has_the_least_energy(robot):
     assert (energy[1:] > energy[0]).all()
 
 
+@pytest.mark.slow
 def test_holding_torques_are_derivatives_of_the_energy(robot):
     """The holding torque of a drive is the derivative of the energy at rest
     with respect to its position.
@@ -98,6 +100,7 @@ def test_holding_torques_are_derivatives_of_the_energy(robot):
     np.testing.assert_array_equal(posture, equilibrium(robot, DRIVES))
 
 
+@pytest.mark.slow
 def test_deflection_vanishes_with_stiff_springs(robot):
     """The deflection from the posture with locked springs is inversely
     proportional to stiffness.
@@ -136,6 +139,7 @@ def test_a_joint_that_no_spring_holds_is_named(robot):
         equilibrium(replace(robot, springs=loose, gravity=np.zeros(3)), np.zeros(3))
 
 
+@pytest.mark.slow
 def test_surplus_elastic_joints_follow_the_loops():
     """Three-loop chain with one open loop and springs in all passive joints: two degrees of
     freedom besides the crank.

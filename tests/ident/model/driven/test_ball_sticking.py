@@ -52,6 +52,7 @@ def let_go(m: Mechanism, speed: list[float], t: np.ndarray):
     return forward_motion(m, lambda t, q, dq: np.zeros(m.n), np.zeros(m.n), speed, t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spherical", "universal"])
 def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(
     kind: str, hung: Callable[..., Mechanism]
@@ -73,6 +74,7 @@ def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(
     assert np.abs(found.q[-1] - found.q[2]).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_a_ball_joint_breaks_loose_at_its_break_away_moment(hung: Callable[..., Mechanism]) -> None:
     """A drive moves 1 kg sideways while 3 kg load the joint: the joint breaks loose at three
     friction arms, in any direction.
@@ -89,6 +91,7 @@ def test_a_ball_joint_breaks_loose_at_its_break_away_moment(hung: Callable[..., 
     assert np.abs(motion.q[-1, :3]).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_a_swinging_ball_joint_comes_to_rest_with_energy_in_balance(
     hung: Callable[..., Mechanism],
 ) -> None:

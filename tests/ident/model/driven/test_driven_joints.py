@@ -117,6 +117,7 @@ def test_gravity_and_bearings_come_from_the_driven_mechanism() -> None:
     assert np.isnan(joint_loads(bare, np.zeros((1, 3))).normal).tolist() == [[True, False, False]]
 
 
+@pytest.mark.slow
 def test_a_posture_out_of_reach_is_refused_and_has_an_infinite_condition_number() -> None:
     driven = driven_joints(load_mechanism("planar-3-prr"))
     far = np.array([[0.3, -0.3, 0.0]])
@@ -125,6 +126,7 @@ def test_a_posture_out_of_reach_is_refused_and_has_an_infinite_condition_number(
         inverse_dynamics(driven, far)
 
 
+@pytest.mark.slow
 def test_condition_number_of_a_path_is_the_greatest_along_it() -> None:
     driven = driven_joints(load_mechanism("three-loop-chain"))
     ends = np.array([[1.4]])
@@ -133,6 +135,7 @@ def test_condition_number_of_a_path_is_the_greatest_along_it() -> None:
     assert along > 2.0 * driven.chain.condition(np.zeros((1, 1)), np.zeros((1, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "end", [(0.082, 0.340, -0.406), (0.082, 0.174, -0.093), (0.147, 0.455, -0.427)]
 )

@@ -94,6 +94,7 @@ class TestFiveAxisTree:
 
 
 class TestSimulation:
+    @pytest.mark.slow
     def test_the_driving_torques_produce_the_requested_motion(self, tree):
         """Without friction."""
         smooth, t = replace(tree, friction={}), np.linspace(0.0, 4.0, 41)
@@ -104,6 +105,7 @@ class TestSimulation:
         q, _ = simulate(smooth, torque, np.zeros(5), np.zeros(5), t)
         np.testing.assert_allclose(q, wanted(t, 5)[0], rtol=0, atol=1e-9)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("law", ["coulomb-viscous", "stribeck"])
     def test_the_driving_torques_with_friction_produce_the_requested_motion(self, tree, law):
         m = rubbing(tree, law)
@@ -119,6 +121,7 @@ class TestSimulation:
         np.testing.assert_allclose(q, wanted(t, 5)[0], rtol=0, atol=1e-6)
         np.testing.assert_allclose(dq, wanted(t, 5)[1], rtol=0, atol=1e-5)
 
+    @pytest.mark.slow
     def test_friction_never_adds_energy(self, tree):
         """Coasting in the plane without work of gravity: kinetic energy
         decreases by the friction power.
@@ -147,6 +150,7 @@ class TestSimulation:
         exact = 0.2 * np.exp(-decay * t) * (np.cos(w * t) + decay / w * np.sin(w * t))
         np.testing.assert_allclose(q[:, 0], exact, rtol=0, atol=1e-7)
 
+    @pytest.mark.slow
     def test_a_spring_with_dry_friction_loses_the_same_amplitude_every_half_swing(self):
         """Half cosines about +-C/K: the joint turns back if K |q| > C and stays otherwise, for
         any sampling of the times.
@@ -188,6 +192,7 @@ class TestSimulation:
             dq[t > 1.5, 0], (t[t > 1.5] - 1.5) ** 2 / 2.0 / J, rtol=0, atol=1e-8
         )
 
+    @pytest.mark.slow
     def test_stick_and_slip(self):
         """A rod pulled slowly by a spring rests, breaks loose at its static level and jumps;
         steps half as long agree.
@@ -278,6 +283,7 @@ class TestSimulation:
             driving_torque(m, [q], [dq], [ddq]).tau[0], 10.0 * tau, rtol=0, atol=1e-9
         )
 
+    @pytest.mark.slow
     def test_friction_that_outweighs_inertia_is_refused(self, tree):
         """The braked slider has a = F / m (1 - 2 c); no solution exists beyond c = 1/2: friction
         grows faster than inertia.
@@ -586,6 +592,7 @@ def test_values_that_overflow_are_refused(name, q, dq, said):
         drive(load_mechanism(name), q, dq, np.zeros(len(q)))
 
 
+@pytest.mark.slow
 def test_a_discontinuous_torque_is_refused_with_its_time():
     """A relay controller on velocity, which switches infinitely often at its switching speed."""
     dry = JointFriction("coulomb-viscous", "none", {"coulomb": 0.2, "viscous": 0.0})

@@ -102,6 +102,7 @@ class TestStiffMechanisms:
         np.testing.assert_allclose(q, np.tile(rest, (501, 1)), rtol=0, atol=1e-11)
         assert np.abs(dq).max() < 1e-9
 
+    @pytest.mark.slow
     def test_the_default_tolerance_agrees_with_a_tight_tolerance(self):
         """Motions with tolerances a factor of 1000 apart agree, and energy balances the
         work of drives and damping.
@@ -127,6 +128,7 @@ class TestStiffMechanisms:
         assert fine.damped[-1] > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
 def test_motion_of_the_chain_agrees_with_mujoco(name):
     """The motion in MuJoCo converges to this motion with stiffer closures. Planar
@@ -139,6 +141,7 @@ def test_motion_of_the_chain_agrees_with_mujoco(name):
     assert errors[2] < 2e-7
 
 
+@pytest.mark.slow
 def test_friction_of_sliders_agrees_with_mujoco():
     """MuJoCo computes normal load, friction and sticking itself; its deviation is
     proportional to its step.
@@ -151,6 +154,7 @@ def test_friction_of_sliders_agrees_with_mujoco():
 
 
 class TestClosedChains:
+    @pytest.mark.slow
     def test_energy_balance_holds_with_friction_events(self):
         """Sliders with normal-load friction stick, break loose and turn back; loops stay closed."""
         m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.5, 51)
@@ -160,6 +164,7 @@ class TestClosedChains:
         assert np.abs(balance(m, motion)).max() < 1e-8
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
 
+    @pytest.mark.slow
     def test_loops_stay_closed_and_energy_stays(self):
         """Without friction, energy is constant over a large swing; the benchmark
         simulates one minute.
@@ -172,6 +177,7 @@ class TestClosedChains:
         assert np.abs(energy - energy[0]).max() < 1e-8 * kinetic.max()
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["planar-3-prr", "gough-stewart"])
     def test_inverse_dynamics_with_friction_reproduces_the_driving_torques(self, name):
         """Inverse dynamics with friction, also of passive balls, is an independent
@@ -194,6 +200,7 @@ class TestClosedChains:
             needed, np.tile(tau, (4, 1)), rtol=0, atol=2e-7 * np.abs(tau).max()
         )
 
+    @pytest.mark.slow
     def test_simulation_with_the_driving_torques_reproduces_the_motion(self):
         """Inverse, then forward dynamics: sliders of the 3-PRR with normal-load
         friction, without reversals.
@@ -213,6 +220,7 @@ class TestClosedChains:
         )
         np.testing.assert_allclose(q, wanted.q[::10], rtol=0, atol=1e-7)
 
+    @pytest.mark.slow
     def test_a_stuck_chain_breaks_loose_at_its_static_level(self):
         """Under a growing torque the crank of the three-loop chain breaks loose at the static
         level of inverse dynamics.
@@ -229,6 +237,7 @@ class TestClosedChains:
         assert before.sum() > 3
         assert (motion.q[before] == motion.q[0]).all()
 
+    @pytest.mark.slow
     def test_friction_of_passive_joints_passes_reversals_and_refuses_undetermined_sticking(self):
         """All joints of a crank mechanism turn back simultaneously; at rest, the share of
         each joint is not determined.
@@ -257,6 +266,7 @@ class TestClosedChains:
         ):
             simulate(m, lambda t, q, dq: held, [0.5], [0.0], [0.0, 0.1])
 
+    @pytest.mark.slow
     def test_a_crank_passes_its_dead_point(self):
         """The crank is pushed to the end of its range, 1.5792 rad, and turns back
         while the other links move on.
@@ -270,6 +280,7 @@ class TestClosedChains:
         assert np.abs(motion.dq).max() > 10.0
         assert np.abs(balance(m, motion)).max() < 1e-8
 
+    @pytest.mark.slow
     def test_a_chain_with_more_degrees_of_freedom_than_drives_moves_on_springs(self):
         """Three-loop chain with one open loop on springs: the closures do not
         determine the passive joints.
@@ -292,6 +303,7 @@ class TestClosedChains:
         assert np.abs(balance(m, motion)).max() < 1e-8
         assert np.abs(gap(m, kinematics(m, motion.q))).max() < 1e-12
 
+    @pytest.mark.slow
     def test_friction_that_outweighs_inertia_is_refused(self):
         m = load_mechanism("planar-3-prr")
         jamming = JointFriction(

@@ -88,6 +88,7 @@ def test_a_link_on_a_spring_swings_in_closed_form():
     assert off_balance(m, motion) < 1e-8
 
 
+@pytest.mark.slow
 def test_friction_of_a_prescribed_drive_is_part_of_its_torque():
     """Dry friction of a prescribed drive adds to its torque, changes sign at reversals, and
     does not change the motion.
@@ -107,6 +108,7 @@ def test_friction_of_a_prescribed_drive_is_part_of_its_torque():
     assert rubbed.events == ()
 
 
+@pytest.mark.slow
 def test_inverse_dynamics_of_the_whole_motion_gives_the_same_torques():
     """The recursion gives the simulated driving torques for the whole motion, and zero
     torque for passive joints.
@@ -124,6 +126,7 @@ def test_inverse_dynamics_of_the_whole_motion_gives_the_same_torques():
     assert off_balance(m, motion) < 1e-8
 
 
+@pytest.mark.slow
 def test_an_elastic_joint_with_friction_sticks_and_breaks_loose():
     """Static friction is part of the reported friction, and energy is
     in balance over all events.
@@ -145,6 +148,7 @@ def test_an_elastic_joint_with_friction_sticks_and_breaks_loose():
 
 
 class TestElasticChains:
+    @pytest.mark.slow
     def test_energy_is_in_balance_and_loops_stay_closed(self):
         """P3's robot: 24 degrees of freedom, three of them prescribed."""
         m, t = load_mechanism("flexible-parallel"), np.linspace(0.0, 0.2, 9)
@@ -163,6 +167,7 @@ class TestElasticChains:
         np.testing.assert_allclose(found.loads.bending, again.loads.bending, rtol=0, atol=1e-9)
         np.testing.assert_allclose(found.closed.force, again.closed.force, rtol=0, atol=1e-9)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["flexible-parallel", "crank on a spring"])
     def test_motion_under_torques_agrees_with_mujoco(self, name):
         """The deviation decreases with stiffer closures. One second of motion: `python -m
@@ -177,6 +182,7 @@ class TestElasticChains:
         assert errors[0] < 1e-3
         assert errors[1] < errors[0] / 20.0
 
+    @pytest.mark.slow
     def test_simulation_with_the_inverse_torques_reproduces_the_motion(self):
         """Inverse, then forward dynamics."""
         m = elastic_joint(
@@ -190,6 +196,7 @@ class TestElasticChains:
         np.testing.assert_allclose(back.loads.radial, motion.loads.radial, rtol=0, atol=1e-4)
         assert np.ptp(motion.q[:, 1]) > 1e-3
 
+    @pytest.mark.slow
     def test_torques_converge_to_the_rigid_chain_with_stiff_springs(self):
         """After the initial transient, the difference to the torque of the rigid chain is inversely
         proportional to stiffness.
@@ -205,6 +212,7 @@ class TestElasticChains:
         assert off[0] < 0.05 * np.abs(wanted).max()
         assert off[1] == pytest.approx(off[0] / 10.0, rel=0.2)
 
+    @pytest.mark.slow
     def test_a_rigid_chain_needs_the_torques_of_the_inverse_problem(self):
         """No joint swings: sliders of the 3-PRR with normal-load friction."""
         m, t = load_mechanism("planar-3-prr"), np.linspace(0.05, 0.5, 10)
@@ -217,6 +225,7 @@ class TestElasticChains:
         )
         assert np.abs(wanted.friction).max() > 1.0
 
+    @pytest.mark.slow
     def test_deflection_has_the_trends_of_p3(self):
         """On P3's circle torque and deviation grow with speed, and deviation falls with
         stiffness; full circles: benchmark.
@@ -242,6 +251,7 @@ class TestElasticChains:
                 load_mechanism("flexible-parallel"), swing([1.0, 1.0], 3.0), [0.0, 0.5]
             )
 
+    @pytest.mark.slow
     def test_a_motion_out_of_reach_is_refused(self):
         """The crank reaches 1.5792 rad; a spring behind the crank would allow more."""
         m = replace(load_mechanism("three-loop-chain"), friction={})

@@ -23,6 +23,7 @@ SLIDE = """<robot name="sled"><link name="base"/><link name="sled"><inertial><ma
 <limit lower="-9" upper="9" effort="9" velocity="9"/><dynamics {}/></joint></robot>"""
 
 
+@pytest.mark.slow
 def test_damping_and_armature_of_an_mjcf_move_as_in_mujoco(
     tmp_path: Path, mujoco: ModuleType
 ) -> None:

@@ -232,6 +232,7 @@ class TestRandomTrees:
         found = constraint_rank(m, states(seed, m.n)[0][0])
         assert (found.rank, found.rows, found.joints) == (6 * m.n, 6 * m.n, ())
 
+    @pytest.mark.slow
     def test_a_batch_equals_its_samples_one_by_one(self) -> None:
         m = tree(3)
         q, dq, ddq = states(3, m.n)
