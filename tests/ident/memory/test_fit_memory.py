@@ -60,6 +60,7 @@ def test_no_memory_is_invented_for_friction_without_one(seed):
     assert found.distance == 0.0
 
 
+@pytest.mark.slow
 def test_a_law_with_memory_predicts_another_motion():
     found = fitted("lugre")
     other = Case(9, "lugre", seconds=20.0, joint=JOINT)
@@ -132,6 +133,7 @@ def test_arrays_of_different_length_and_gaps_are_refused_by_name():
         fit_memory(t[:50], q[:50], torque[:50])
 
 
+@pytest.mark.slow
 def test_a_result_tells_itself_in_one_line_and_as_table_and_picture():
     found = fitted("lugre")
     assert "\n" not in repr(found)

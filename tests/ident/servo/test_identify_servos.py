@@ -78,6 +78,7 @@ class TestOnePendulum:
         assert found.simulated[CALIBRATED].error[0] < 0.012
         assert found.simulated[WITHOUT].error[0] > 10.0 * found.simulated[CALIBRATED].error[0]
 
+    @pytest.mark.slow
     def test_the_rotor_of_the_fit_is_the_armature_of_the_mjcf(self, fitted):
         made = mujoco.MjModel.from_xml_string(export(fitted[0], "mjcf").text)
         assert made.joint("hinge").armature == pytest.approx(TRUTH["inertia"], rel=0.05)
@@ -173,6 +174,7 @@ class TestRefusals:
         with pytest.raises(FitError, match="hardly moves"):
             identify_servos([off])
 
+    @pytest.mark.slow
     def test_a_rollout_needs_the_servo(self, fitted):
         made, folder = fitted
         without = replace(
@@ -189,6 +191,7 @@ def _turntable(folder: Path, mass: float) -> Run:
     return replace(run, arm=replace(run.arm, gravity=(0.0, 0.0, 0.0)))
 
 
+@pytest.mark.slow
 def test_motion_that_was_fitted_proves_nothing(fitted):
     """`validate` judges only motion of a run of servos, so the rollout itself must refuse it."""
     with pytest.raises(InputError, match="was fitted to this run"):

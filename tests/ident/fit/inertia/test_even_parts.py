@@ -56,6 +56,7 @@ def test_gravity_scale_is_one_with_identified_inertia(found: dict[str, Identific
     assert scale["fit"] == pytest.approx(1.0, abs=0.002)
 
 
+@pytest.mark.slow
 def test_friction_without_load_part_does_not_change(found: dict[str, Identification]) -> None:
     for name, joint in found["right"].calibration.joints.items():
         for key, entry in joint.parameters.items():
@@ -65,6 +66,7 @@ def test_friction_without_load_part_does_not_change(found: dict[str, Identificat
                 )
 
 
+@pytest.mark.slow
 def test_round_trips_fit_inertia_only_on_request(
     run: Run, found: dict[str, Identification]
 ) -> None:

@@ -80,6 +80,7 @@ def test_an_ordinary_loop_is_left_alone(loop: Loop) -> None:
     assert set(told.loop.record["parameters"]) >= {"coulomb", "viscous", "inertia"}
 
 
+@pytest.mark.slow
 def test_estimates_by_instruments_are_those_of_the_textbook() -> None:
     """(Z' W X)^-1 Z' W tau, where the columns are written out here and the
     weights are those of the fit.
