@@ -100,6 +100,7 @@ class TestPayload:
             assert unknown.parameters[name].low <= truth <= unknown.parameters[name].high, name
         assert unknown.parameters["mass"].verdict == "identified"
 
+    @pytest.mark.slow
     def test_loads_and_friction_include_the_payload(self, campaign, fitted):
         """The coefficient of j2 belongs to the true load; its friction in a new
         posture equals the truth.

@@ -259,6 +259,7 @@ class TestRun:
         assert {segment.id for segment in plan.segments} <= set(recorded.segment.tolist())
         assert recorded.duration == pytest.approx(plan.robot_time, rel=0.05)
 
+    @pytest.mark.slow
     def test_small_round_trips_reach_their_amplitudes(self, run):
         plan, recorded = run
         for start, segment in swings(plan, 1):

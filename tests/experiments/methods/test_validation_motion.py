@@ -154,6 +154,7 @@ class TestVerdict:
         # white noise of 0.1 N·m up to 20 Hz
         assert joint.noise == pytest.approx(0.1 * np.sqrt(2.0 * 20.0 / 80.0), rel=0.25)
 
+    @pytest.mark.slow
     def test_missing_inertia_is_named(self, pendulum):
         """Inertia of a rotor behind a gear: the residual is proportional to acceleration."""
         run, good = load_run(find_runs(pendulum)[0]), Calibration.load(GOLDEN)

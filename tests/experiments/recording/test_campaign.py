@@ -549,6 +549,7 @@ class TestRefused:
         with pytest.raises(InputError, match=r"plan\.toml: no such file"):
             small(arm, broken, resume=True)
 
+    @pytest.mark.slow
     def test_a_damaged_closed_run_is_refused(self, arm, done):
         (run,) = campaign_runs(done)
         (run / SAMPLES).write_bytes(b"")
