@@ -3,6 +3,8 @@ is fitted with other runs.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +58,15 @@ def plan(lab6) -> Plan:
     return plan_excitation(lab6, time=TIME, effort=EFFORT)
 
 
+@contextmanager
+def short_search() -> Iterator[None]:
+    """Few turns of the search: enough for limits and words, too few for the best motion."""
+    with pytest.MonkeyPatch.context() as patch:
+        for turns in ("_TRIAL_TURNS", "_TURNS"):
+            patch.setattr(search, turns, 6)
+        yield
+
+
 def wave_of(plan: Plan):
     """Where the wave starts, its segment and its motion."""
     start, segment = next(leg for leg in plan.legs() if leg[1].kind == "wave")
@@ -65,6 +76,7 @@ def wave_of(plan: Plan):
 
 
 class TestPlan:
+    @pytest.mark.slow
     def test_it_starts_and_ends_at_rest_at_home(self, lab6, plan):
         start, segment, motion = wave_of(plan)
         np.testing.assert_allclose(start, lab6.home(load_mechanism(lab6)))
@@ -77,6 +89,7 @@ class TestPlan:
             motion.accelerations(np.array([0.0, motion.duration])), 0.0, atol=1e-5
         )
 
+    @pytest.mark.slow
     def test_it_keeps_limits_of_every_kind_with_masses_a_third_greater_and_the_box(
         self, lab6, plan
     ):
@@ -103,12 +116,14 @@ class TestPlan:
         origins = joint_origins(mechanism, q)[:, 1:]
         assert ((origins > low) & (origins < high)).all()
 
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_plan(self, make_arm):
         arm = make_arm()
         once = plan_excitation(arm, time=TIME, effort=EFFORT)
         assert plan_excitation(arm, time=TIME, effort=EFFORT) == once
         assert plan_excitation(arm, seed=1, time=TIME, effort=EFFORT).segments != once.segments
 
+    @pytest.mark.slow
     def test_it_tells_more_than_swings_of_the_same_time(self, lab6, plan):
         design = Design.of(lab6, None, ConstantSpeed())
         information = MotionInformation(design.mechanism, guesses(design))
@@ -129,6 +144,7 @@ class TestPlan:
         assert ahead.gain > max(gains) + 20.0
         assert ahead.condition < 15.0
 
+    @pytest.mark.slow
     def test_what_runs_told_before_is_not_sought_once_more(self, lab6, plan, tmp_path):
         recorded = load_run(drive_plan(lab6, plan, tmp_path, seed=0))
         ahead, _ = foretold(plan, lab6, [recorded])
@@ -140,6 +156,7 @@ class TestPlan:
             for after, before in zip(ahead.base.values(), alone.base.values(), strict=True)
         )
 
+    @pytest.mark.slow
     def test_it_goes_through_its_file_and_out_to_other_software(self, lab6, plan, tmp_path):
         write_plan(plan, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == plan
@@ -176,6 +193,7 @@ class TestRefusals:
         with pytest.raises(PlanError, match=match):
             check_plan(replace(plan, segments=segments), arm, load_mechanism(arm))
 
+    @pytest.mark.slow
     def test_waves_that_leave_limits(self, lab6, plan):
         _, segment, _ = wave_of(plan)
         self.refused(lab6, plan, "has a speed of", period=0.5 * segment.wave.period)
@@ -184,6 +202,7 @@ class TestRefusals:
         jerk = tuple((row[0] + 0.02, *row[1:]) for row in segment.wave.sines)
         self.refused(lab6, plan, "begins at a speed of", sines=jerk)
 
+    @pytest.mark.slow
     def test_waves_that_pass_a_limit_should_the_computer_fall_silent(self, lab6, plan):
         mechanism, (start, segment, motion) = load_mechanism(lab6), wave_of(plan)
         limits = lab6.limits(mechanism)
@@ -196,6 +215,7 @@ class TestRefusals:
         with pytest.raises(PlanError, match="if the computer stops sending"):
             check_wave(segment, start, Bounds(mechanism, close, 0.3))
 
+    @pytest.mark.slow
     def test_waves_that_are_none(self, lab6, plan):
         _, segment, _ = wave_of(plan)
         self.refused(lab6, plan, "a row for each of the 6 joints", sines=segment.wave.sines[1:])
@@ -214,6 +234,7 @@ class TestRefusals:
         with pytest.raises(PlanError, match="friction and masses 30 % greater than the model"):
             plan_excitation(heavy, effort=EFFORT)
 
+    @pytest.mark.slow
     def test_several_joints_without_anything_that_says_what_is_clear(
         self, make_arm, make_plan, lab6, plan
     ):
@@ -233,9 +254,11 @@ def machine():
 
 @pytest.fixture(scope="module")
 def moved(machine) -> Plan:
-    return plan_excitation(machine, time=5.0, effort=0.02)
+    with short_search():
+        return plan_excitation(machine, time=5.0, effort=0.02)
 
 
+@pytest.mark.slow
 class TestClosedChains:
     def test_the_motion_keeps_the_margin_to_singular_postures_by_mujocos_constraints(
         self, machine, moved
@@ -322,6 +345,7 @@ def recorded(pair, tmp_path_factory):
 
 
 class TestFit:
+    @pytest.mark.slow
     def test_a_run_of_excitation_is_fitted_as_general_motion_with_inertia(self, pair, recorded):
         assert recorded.purpose == EXCITATION
         result = identify([recorded], Options(inertia="fit"))
@@ -337,12 +361,14 @@ class TestFit:
             error = joint.torque(speed, load) - true
             assert np.sqrt(np.mean(error**2) / np.mean(true**2)) < 0.02
 
+    @pytest.mark.slow
     def test_what_rests_on_round_trips_is_refused(self, recorded):
         with pytest.raises(
             InputError, match="is an excitation run, so all runs are fitted as general motion"
         ):
             identify([recorded], Options(directional="driving"))
 
+    @pytest.mark.slow
     def test_round_trips_beside_it_are_fitted_along(self, pair, recorded, make_plan, tmp_path):
         trips = make_plan(pair, speeds=(0.8, 0.4, 0.2, 0.1))
         beside = load_run(drive_plan(pair, trips, tmp_path, seed=1))
@@ -355,9 +381,13 @@ class TestFit:
         assert set(result.points["run"]) == {recorded.label, beside.label}
 
 
-def test_the_command_plans_runs_and_says_what_is_told(cli, make_arm, monkeypatch):
-    for turns in ("_TRIAL_TURNS", "_TURNS"):
-        monkeypatch.setattr(search, turns, 6)
+@pytest.mark.slow
+def test_the_command_plans_runs_and_says_what_is_told(cli, make_arm):
+    with short_search():
+        plans_runs_and_says(cli, make_arm)
+
+
+def plans_runs_and_says(cli, make_arm):
     arm = make_arm().path
     made = cli(
         "plan", arm, "--experiment", "excitation", "--budget", "10s", "-o", "plan.csv", "--json"
@@ -382,6 +412,7 @@ def test_the_command_plans_runs_and_says_what_is_told(cli, make_arm, monkeypatch
     assert cli("plan", arm, "--after", "campaign").code == 2
 
 
+@pytest.mark.slow
 def test_the_forecast_of_a_plan_is_that_of_its_motion(lab6, plan):
     design = Design.of(lab6, None, ConstantSpeed())
     information = MotionInformation(design.mechanism, guesses(design))
