@@ -6,11 +6,11 @@ import json
 import shutil
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 
 from stribeck import Calibration
 from tests.places import DATA
+from tests.short_runs import shortened
 
 GOLDEN = DATA / "golden"
 RUN = GOLDEN / "runs" / "constant-speed"
@@ -24,30 +24,9 @@ def other(tmp_path):
     return tmp_path
 
 
-def shortened(folder, rows):
-    """The first samples of the golden run."""
-    shutil.copytree(RUN, folder)
-    with pa.ipc.open_stream(RUN / "samples.arrows") as reader:
-        samples = reader.read_all().slice(0, rows)
-    with (
-        pa.OSFile(str(folder / "samples.arrows"), "wb") as file,
-        pa.ipc.new_stream(file, samples.schema) as writer,
-    ):
-        writer.write_table(samples, max_chunksize=1000)
-    (folder / "events.jsonl").write_text(
-        "".join(
-            line
-            for line in (RUN / "events.jsonl").read_text(encoding="utf-8").splitlines(True)
-            if json.loads(line)["row"] <= rows
-        ),
-        encoding="utf-8",
-    )
-    return folder
-
-
 @pytest.mark.slow
 def test_json_and_plot(cli, other, tmp_path):
-    out, run = tmp_path / "motion.svg", shortened(tmp_path / "short", 1600)
+    out, run = tmp_path / "motion.svg", shortened(RUN, tmp_path / "short", 1600)
     outcome = cli("validate", run, other, "--rollout", "--json", "--out", out)
     told = json.loads(outcome.out)
     assert set(told["rollout"]["simulated"]) == {"without friction", str(other)}
