@@ -138,7 +138,7 @@ def table(figures: dict[str, Any]) -> Table:
         "round trips. Goals: at most "
         f"{100 * FALSE:g} % for a right law, at least {100 * POWER:g} % at misfit 1, "
         f"{100 * HELD:g} % of the states in the band after an alarm (least: "
-        f"{100.0 * min(held):.0f} %).",
+        f"{100.0 * min(held, default=1.0):.0f} %).",
         ["truth", "law fitted", *_COLUMNS],
         rows,
     )
