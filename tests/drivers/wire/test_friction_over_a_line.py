@@ -39,7 +39,7 @@ SPEEDS = np.tile(np.geomspace(0.1, 0.65, 8)[:, None], 2)
 def test_the_friction_equals_that_of_the_same_plan_without_a_line(bench, tmp_path):
     """Compared with the truth; each parameter also by the intervals of both calibrations."""
     arm, folder = bench("dynamixel", CHANGES).arm, tmp_path / "wired"
-    with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SHORT)}):
+    with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, replace(SHORT, postures=1))}):
         wired = calibrate(arm, folder, CampaignOptions(("turn",), search=False)).calibration
     (log,) = (load_run(path, SIGNALS) for path in find_runs(folder))
     np.testing.assert_allclose(np.diff(log.t), 1.0 / arm.driver.rate, rtol=1e-6)
