@@ -23,7 +23,10 @@ FEW = SmallTrips((0.001, 0.003, 0.01, 0.03), 1)
 
 def recorded(make_arm, folder, truth, purpose, **options):
     arm = make_arm(
-        {"simulation": {"torque_noise": 0.1, "encoder_step": 1e-5, "joints": {"turn": truth}}}
+        {
+            "driver": {"rate": 125.0},
+            "simulation": {"torque_noise": 0.1, "encoder_step": 1e-5, "joints": {"turn": truth}},
+        }
     )
     return load_run(
         drive_plan(
