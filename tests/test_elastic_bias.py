@@ -12,7 +12,7 @@ from stribeck.ident.arm.arm_file import load_arm
 
 ARM = load_arm("elastic1")
 TRUE = truth(ARM)
-STIFFNESSES = (None, 300.0, 100.0)
+STIFFNESSES = (None, 100.0)  # the benchmark has more
 MOTIONS = phases(2)  # the first is the reference's
 
 
@@ -77,8 +77,6 @@ def test_the_bias_over_motions_grows_as_stiffness_falls(found, what):
         spread = np.sqrt(np.mean(found[what][key] ** 2, axis=1))
         assert (np.diff(spread) > 0.0).all()
         assert spread[-1] > least
-    assert (found[what]["mu_r"][1:-1] < 0.0).all()
-    assert (found[what]["fv"][1:-1] > 0.0).all()
 
 
 def test_a_flexible_link_has_the_bias_of_a_spring_of_equal_frequency(found):

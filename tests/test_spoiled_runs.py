@@ -18,7 +18,14 @@ pytestmark = pytest.mark.slow
 
 FEW = replace(spoiled.SHORT, postures=3)
 # minutes of computing: the benchmark `spoiled` has these, and more draws of the others
-ELSEWHERE = {"drive too weak (simulated)", "torque 40 to 200 ms late", "more noise"}
+ELSEWHERE = {
+    "drive too weak (simulated)",
+    "torque 40 to 200 ms late",
+    "more noise",
+    "torque in amperes",
+    "answers 40 to 200 ms late",
+    "gaps",
+}
 
 
 def record(folder: Path) -> None:

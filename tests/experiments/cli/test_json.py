@@ -160,6 +160,7 @@ class TestOutput:
         assert outcome.code == 2
         assert outcome.out == ""
 
+    @pytest.mark.slow
     def test_init(self, as_json, make_arm, tmp_path):
         model = make_arm().path.with_name("pair.urdf")
         table, err = as_json("init", model, "-o", tmp_path / "my" / "arm.toml")

@@ -66,6 +66,7 @@ def test_a_run_that_ends_every_worker_is_named_and_the_others_are_done(workers, 
     assert not (tmp_path / "out" / "_failed.csv").exists()
 
 
+@pytest.mark.slow
 def test_an_unexpected_error_is_named(workers, tmp_path):
     add_run(tmp_path / "arms" / "S1", "S1", 1)
     (failed,) = worked(workers, tmp_path / "arms", tmp_path / "out", Raising()).outcomes

@@ -954,6 +954,7 @@ class TestEmps:
         assert len(near) >= 3
         assert near["odd"].mean() == pytest.approx(force, rel=0.02)
 
+    @pytest.mark.slow
     def test_no_stribeck_drop_is_claimed(self, fitted):
         joint = fitted[1].joints["carriage"]
         assert joint.law == "coulomb-viscous"

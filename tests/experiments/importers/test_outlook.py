@@ -83,7 +83,7 @@ class TestGeneralMotion:
             assert joints[name].values["viscous"] == pytest.approx(viscous, rel=0.02)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("motion", ["model", "none"])
+    @pytest.mark.parametrize("motion", ["model"])
     def test_a_joint_without_gravity_does_not_stop_the_others(
         self, cli, arm, general, tmp_path, motion
     ):

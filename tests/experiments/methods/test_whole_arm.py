@@ -55,6 +55,7 @@ class TestPlan:
             np.testing.assert_array_equal(end, there.target)
             assert there.speed == back.speed
 
+    @pytest.mark.slow
     def test_the_last_bit_of_loads_and_speeds_does_not_change_the_plan(
         self, plan, lab6, monkeypatch
     ):
@@ -227,9 +228,8 @@ def bare(arm: ArmFile, **knobs: object) -> ArmFile:
     "knobs",
     [
         {"payload": {"mass": 2.0, "com": [0.0, 0.0, 0.05]}},
-        pytest.param({"bandwidth": 12.0}, marks=pytest.mark.slow),
     ],
-    ids=["unknown 2 kg", "slow loops"],
+    ids=["unknown 2 kg"],
 )
 @pytest.mark.slow
 def test_round_trips_give_the_friction_of_all_joints(lab6, tmp_path, knobs):
@@ -241,11 +241,10 @@ def test_round_trips_give_the_friction_of_all_joints(lab6, tmp_path, knobs):
     for name, rows in reduction.points.groupby("joint").indices.items():
         j, odd = run.names.index(str(name)), reduction.points["odd"].to_numpy(dtype=float)[rows]
         trips = len(set(reduction.points["segment"].iloc[rows]))
-        # slow loops do not settle in the fastest sweeps
-        assert trips >= (4 if knobs.get("bandwidth") else 7)
+        assert trips >= 7
         off = odd / true[rows, j] - 1.0
-        assert np.sqrt(np.mean(off**2)) < (0.03 if knobs.get("bandwidth") else 0.012), name
-        assert abs(off.mean()) < (0.01 if knobs.get("bandwidth") else 0.005), name
+        assert np.sqrt(np.mean(off**2)) < 0.012, name
+        assert abs(off.mean()) < 0.005, name
 
 
 def test_a_shared_motor_never_stands_still_and_its_joints_alternate(lab6):

@@ -215,17 +215,6 @@ class TestGoals:
             load = load_at(own, fit.load, fit.values)
             assert np.max(fit.interval(speed, load) / fit.predict(speed, load)) <= 0.05 + 1e-9, name
 
-    @pytest.mark.slow
-    def test_the_budget_is_kept(self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path) -> None:
-        """Over several runs, and the folder of a campaign that was broken off
-        goes on with the same plans.
-        """
-        delivery = calibrate(
-            followed[0], tmp_path / "out", CampaignOptions(("j5", "j6"), seed=1, budget=100.0)
-        )
-        # the way to the start is no part of a plan
-        assert 50.0 < delivery.robot_time <= 100.0 + 10.0
-
     def test_no_plan_fits_into_a_moment(
         self, followed: tuple[ArmFile, Plan, Run], tmp_path: Path
     ) -> None:

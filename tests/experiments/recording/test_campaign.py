@@ -112,9 +112,7 @@ def killed(path: str, out: str, where: str, repeats: int) -> None:
 
     place = {
         "plan": (campaign, "write_plan", torn),
-        "record": (RunWriter, "sample", kill),
         "row": (RunWriter, "sample", some),
-        "fit": (Calibration, "save", kill),
         "repeat": (RunWriter, "close", lambda self, reason: kill()),
     }[kind]
     if kind == "repeat":  # after the first run was closed
@@ -175,9 +173,7 @@ def assert_same(found: Delivery, wanted: Delivery) -> None:
         assert other.verdict == parameter.verdict == "identified"
 
 
-@pytest.mark.parametrize(
-    "where", ["plan", "record", f"row {np.random.default_rng(7).integers(1, ROWS)}", "fit"]
-)
+@pytest.mark.parametrize("where", ["plan", f"row {np.random.default_rng(7).integers(1, ROWS)}"])
 @pytest.mark.slow
 def test_a_killed_campaign_resumes_to_the_same_result(arm, wanted, tmp_path, where):
     kill_at(arm, tmp_path / "out", where)
@@ -254,6 +250,7 @@ class TestRest:
         )
         assert not [finding for finding in found.result.findings if finding.kind == "repeats"]
 
+    @pytest.mark.slow
     def test_plans_are_shown_before_motion_and_nothing_moves_without_consent(self, arm, broken):
         shown, before = [], raw(broken)
 

@@ -227,6 +227,7 @@ def test_page_refers_to_no_other_file(page: str) -> None:
     assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", page))
 
 
+@pytest.mark.slow
 def test_links_and_clip_paths_have_targets(page: str) -> None:
     there = set(re.findall(r'\bid="([^"]*)"', page))
     assert (

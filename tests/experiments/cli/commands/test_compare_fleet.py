@@ -170,6 +170,7 @@ def test_validate_says_whether_a_new_arm_is_in_family(cli, pendulums, tmp_path):
     assert "out of family: hinge" in outside.err
 
 
+@pytest.mark.slow
 def test_a_fleet_is_refused_with_external(cli, pendulums):
     refused = cli(
         "validate", GOLDEN / "runs" / "constant-speed", GOLDEN, "--external", "--fleet", pendulums

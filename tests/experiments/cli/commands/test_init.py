@@ -449,6 +449,7 @@ class TestNames:
         assert load_arm(lab6.parent / file).name == name
 
     @pytest.mark.usefixtures("short")
+    @pytest.mark.slow
     def test_simulated_arm_of_the_new_file_can_be_calibrated(self, cli, lab6):
         """Only the needed values are filled in; the true friction is the guess in the file. The
         folder of the results does not collide with that of the model.

@@ -389,6 +389,7 @@ def test_rerun_recording_needs_an_existing_folder(cli):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a screen")
+@pytest.mark.slow
 def test_rerun_viewer_needs_a_display(cli, monkeypatch):
     pytest.importorskip("rerun", reason="the package rerun-sdk has the viewer")
     for key in ("DISPLAY", "WAYLAND_DISPLAY"):
