@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_interp_spline
 
-from benchmarks.flexible_parallel import circle, moved, stiffened
 from benchmarks.mujoco_chains import against_mujoco
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
@@ -224,22 +223,6 @@ class TestElasticChains:
             acting(m, motion).closed.force, wanted.closed.force, rtol=0, atol=1e-9
         )
         assert np.abs(wanted.friction).max() > 1.0
-
-    @pytest.mark.slow
-    def test_deflection_has_the_trends_of_p3(self):
-        """On P3's circle torque and deviation grow with speed, and deviation falls with
-        stiffness; full circles: benchmark.
-        """
-        t = np.linspace(0.0, 1.1, 12)
-        torque, off = np.empty((2, 3))
-        for k, (stiffness, speed) in enumerate(((600.0, 2.0), (600.0, 4.0), (2400.0, 2.0))):
-            m = stiffened(load_mechanism("flexible-parallel"), stiffness)
-            motion, wanted = moved(m, speed, t, 1e-5), circle(m, t, speed)
-            torque[k] = np.abs(motion.tau).max()
-            off[k] = np.linalg.norm((motion.q - wanted.q)[:, :3], axis=1).max()
-        assert torque[1] > 1.02 * torque[0]
-        assert off[1] > off[0]
-        assert off[0] / off[2] == pytest.approx(4.0, rel=0.05)
 
     def test_a_motion_of_another_shape_is_refused(self):
         with pytest.raises(
