@@ -10,6 +10,8 @@ import pytest
 from benchmarks.elastic import REFERENCE, beam, experiment, phases, spring, truth
 from stribeck.ident.arm.arm_file import load_arm
 
+pytestmark = pytest.mark.slow
+
 ARM = load_arm("elastic1")
 TRUE = truth(ARM)
 STIFFNESSES = (None, 100.0)  # the benchmark has more
@@ -51,7 +53,6 @@ def test_the_experiment_equals_the_reference():
     assert MOTIONS[0] == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.slow
 def test_the_truth_is_found_on_a_rigid_arm_along_every_motion(found):
     assert max(np.abs(errors[0]).max() for errors in found["joint"].values()) < 0.01
 
