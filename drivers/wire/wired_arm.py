@@ -139,7 +139,8 @@ class WiredArm:
     def __enter__(self) -> Self:
         with bus_errors(), ExitStack() as undo:
             undo.enter_context(endings_raised())
-            self.prompt = undo.enter_context(real_time())
+            if self._clock is REAL_TIME:  # no other program waits on a virtual clock
+                self.prompt = undo.enter_context(real_time())
             self._take_bus(undo)
             set_up(self.axes, self._watchdog_needed)
             self._leave = undo.pop_all()
