@@ -175,7 +175,7 @@ def rounded(position: ArrayLike) -> Array:
     Processors differ in the last bit of a power or a sum. Without rounding, one seed would give
     plans that differ by it, and so other events and another noise on the simulated arm.
     """
-    return np.asarray(np.round(position, _PLACES))
+    return np.round(np.asarray(position, dtype=float), _PLACES)
 
 
 def write_plan(plan: Plan, path: Path) -> None:
