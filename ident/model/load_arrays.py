@@ -1,8 +1,9 @@
-"""Named arrays of joint loads."""
+"""Named arrays of joint loads, and the derivatives of the wrenches from which they follow."""
 
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
@@ -52,3 +53,32 @@ class JointLoads:
         if load not in LOADS:
             raise InputError(f"unknown load {load!r} (valid: {', '.join(LOADS)})")
         return np.asarray(getattr(self, load))
+
+
+@dataclass(frozen=True)
+class WrenchSlopes:
+    """Force and moment that one joint transmits in a block of samples, and their derivatives by
+    changes of the links' inertial parameters; the third of the joint's own axes is the joint axis.
+
+    Attributes
+    ----------
+    rows : slice
+        Samples of the block.
+    joint : int
+        Index of the joint.
+    wrench : ndarray, shape (2, 3, N)
+        Force on the subtree, and moment about the joint origin, in own axes [N, N·m].
+    columns : ndarray of int, shape (c,)
+        Changes that the wrench depends on.
+    slopes : ndarray, shape (2, 3, c, N)
+        Derivatives of the wrench by these changes.
+    base : ndarray, shape (3, 3, N)
+        ``base[:, i]`` is base axis i in the joint's own axes.
+    """
+
+    rows: slice
+    joint: int
+    wrench: Array
+    columns: NDArray[np.int_]
+    slopes: Array
+    base: Array

@@ -2,7 +2,7 @@
 joints, closed by cut joints.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from stribeck.ident.arrays import Array
 from stribeck.ident.model.joint_parts import Ball, Bearing, Closure, Follower, JointFriction, Spring
 from stribeck.ident.model.link_constants import LinkConstants, link_constants, own_axes
-from stribeck.ident.model.load_arrays import JointLoads
+from stribeck.ident.model.load_arrays import JointLoads, WrenchSlopes
 from stribeck.ident.model.transmission import Transmission
 
 
@@ -80,6 +80,20 @@ class Chain(Protocol):
         self, driven: "Mechanism", q: ArrayLike, dq: ArrayLike | None, ddq: ArrayLike | None
     ) -> Array:
         """As `torque_regressor`, with columns for the parameters of all links of the chain."""
+
+    def wrench_slopes(
+        self,
+        driven: "Mechanism",
+        directions: Array,
+        q: ArrayLike,
+        dq: ArrayLike | None,
+        ddq: ArrayLike | None,
+    ) -> Iterator[WrenchSlopes] | None:
+        """As `wrench_slopes` for the driven joints, by parameters of all links of the chain.
+
+        None if wrenches are not linear in the parameters, because joints without a drive have
+        friction, or if a rule shares internal forces.
+        """
 
     @property
     def classes(self) -> tuple[PassiveJoints, ...]:

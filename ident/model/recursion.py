@@ -187,20 +187,24 @@ class Sweep:
             yield j, wrench
             if p < 0:
                 continue
-            if self.m.prismatic[j]:
-                wrench = wrench.copy()
-                wrench[1, 0] -= self.q[j] * wrench[0, 1]
-                wrench[1, 1] += self.q[j] * wrench[0, 0]
-            else:
-                turned = np.empty_like(wrench)
-                x, y, c, s = wrench[:, 0], wrench[:, 1], self.cos[j], self.sin[j]
-                np.multiply(x, c, out=turned[:, 0])
-                turned[:, 0] -= y * s
-                np.multiply(y, c, out=turned[:, 1])
-                turned[:, 1] += x * s
-                turned[:, 2] = wrench[:, 2]
-                wrench = turned
-            self.wrench[p] += (self.links[j].shift @ wrench.reshape(6, -1)).reshape(2, 3, -1)
+            self.wrench[p] += self.to_parent(j, wrench)
+
+    def to_parent(self, j: int, wrench: Array) -> Array:
+        """Move wrenches on a link, (2, 3, ..., N), to the origin and own axes of the parent link."""
+        if self.m.prismatic[j]:
+            wrench = wrench.copy()
+            wrench[1, 0] -= self.q[j] * wrench[0, 1]
+            wrench[1, 1] += self.q[j] * wrench[0, 0]
+        else:
+            turned = np.empty_like(wrench)
+            x, y, c, s = wrench[:, 0], wrench[:, 1], self.cos[j], self.sin[j]
+            np.multiply(x, c, out=turned[:, 0])
+            turned[:, 0] -= y * s
+            np.multiply(y, c, out=turned[:, 1])
+            turned[:, 1] += x * s
+            turned[:, 2] = wrench[:, 2]
+            wrench = turned
+        return np.asarray((self.links[j].shift @ wrench.reshape(6, -1)).reshape(wrench.shape))
 
 
 def _times(matrix: Array, vectors: Array) -> Array:

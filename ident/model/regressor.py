@@ -220,24 +220,60 @@ def _columns(axes: Array, motion: Array, moving: bool, twist: Array, out: Array)
     if not moving:
         np.einsum("akn,adn->dkn", _cross_matrix(a), u, out=out[:, 1:4])
         return
-    w, dw = turned[:, 0], turned[:, 1]
-    xx, yy, zz = w * w
-    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
-    both = np.concatenate((_carrying(dw, xx, yy, zz, xy, xz, yz), _cross_matrix(a)))
+    carrying, spins = _of_spin(turned[:, 0], turned[:, 1])
     np.einsum(
         "akn,adn->dkn",
-        both,
+        np.concatenate((carrying, _cross_matrix(a))),
         turned[:, -2 * d :].reshape(3, 2, d, size).swapaxes(0, 1).reshape(6, d, size),
         out=out[:, 1:4],
     )
+    np.einsum("akn,adn->dkn", spins, u, out=out[:, 4:])
+
+
+def wrench_regressor(axes: Array, motion: Array, moving: bool) -> Array:
+    """Return the force and the moment about the joint's origin that move one link alone, per
+    parameter of the link.
+
+    Parameters
+    ----------
+    axes : ndarray, shape (3, 3)
+        Own axes of the link.
+    motion : ndarray, shape (3, vectors, N)
+        Motion of the link from a `Sweep`.
+    moving : bool
+        Whether the links have velocities or accelerations.
+
+    Returns
+    -------
+    ndarray, shape (2, 3, 10, N)
+        Force and moment in own axes; without motion, inertia has no effect and its columns are
+        left out, shape (2, 3, 4, N).
+    """
+    vectors = motion[:, (W, DW, A)] if moving else motion[:, :1]
+    turned = (axes @ vectors.reshape(3, -1)).reshape(vectors.shape)
+    a = turned[:, -1]
+    out = np.zeros((2, 3, PER_LINK if moving else 4, a.shape[1]))
+    out[0, :, 0], out[1, :, 1:4] = a, _cross_matrix(a)
+    if moving:
+        out[0, :, 1:4], out[1, :, 4:] = _of_spin(turned[:, 0], turned[:, 1])
+    # link axes -> own axes
+    return np.asarray((axes.T @ out.reshape(2, 3, -1)).reshape(out.shape))
+
+
+def _of_spin(w: Array, dw: Array) -> tuple[Array, Array]:
+    """Return ``[dw]x + [w]x²``, the force per first moment, shape (3, 3, N), and the moment per Ixx
+    ... Izz, shape (3, 6, N).
+    """
+    xx, yy, zz = w * w
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     spins = np.array(
-        [  # moment per Ixx ... Izz
+        [
             [dw[0], dw[1] - xz, dw[2] + xy, -yz, yy - zz, yz],
             [xz, dw[0] + yz, zz - xx, dw[1], dw[2] - xy, -xz],
             [-xy, xx - yy, dw[0] - yz, xy, dw[1] + xz, dw[2]],
         ]
     )
-    np.einsum("akn,adn->dkn", spins, u, out=out[:, 4:])
+    return _carrying(dw, xx, yy, zz, xy, xz, yz), spins
 
 
 def _carrying(dw: Array, xx: Array, yy: Array, zz: Array, xy: Array, xz: Array, yz: Array) -> Array:

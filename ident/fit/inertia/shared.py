@@ -16,11 +16,12 @@ from stribeck.ident.fit.inertia.link_prior import LinkPrior, Scatter
 from stribeck.ident.fit.inertia.unknown_passive import UnknownPassive
 from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.dynamics import inverse_dynamics
+from stribeck.ident.model.load_slopes import load_slopes
 from stribeck.ident.model.loads import LOADS, JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.regressor import PER_LINK, changed, inertial_parameters, torque_regressor
 
-_STEP = 1e-3  # step of y for finite differences
+_STEP = 1e-3  # step of y over which derivatives of loads are taken
 # typical mass of a tool as a part of the arm's mass, and its extension [m]
 _TOOL_PART, _TOOL_ARM = 0.1, 0.2
 
@@ -135,21 +136,14 @@ class Shared:
     def load_slopes(
         self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None
     ) -> dict[str, Array]:
-        """Derivatives of all joints' loads by the unknowns that a model holds, by finite
-        differences; shape (N, n, k) each.
+        """Derivatives of all joints' loads by the unknowns that a model holds, shape (N, n, k)
+        each.
         """
         slopes = {load: np.zeros((len(q), mechanism.n, self.modelled)) for load in LOADS}
-        for k, direction in enumerate(self.prior.directions.T if self.of_links else ()):
-            if direction.any():
-                up, down = (
-                    joint_loads(changed(mechanism, sign * _STEP * direction), q, dq, ddq)
-                    for sign in (1.0, -1.0)
-                )
-                for load, slope in slopes.items():
-                    slope[:, :, k] = (up.get(load) - down.get(load)) / (2.0 * _STEP)
-        # loads are nan where a link has mass outside the plane of a planar closed chain
-        for slope in slopes.values():
-            np.nan_to_num(slope, copy=False)
+        if self.of_links:
+            of_links = load_slopes(mechanism, self.prior.directions, _STEP, q, dq, ddq)
+            for load, values in of_links.items():
+                slopes[load][:, :, : self.links] = values
         if self.passive is not None:
             of_loads = self.passive.slopes(
                 lambda one: _all_loads(joint_loads(one, q, dq, ddq)), mechanism

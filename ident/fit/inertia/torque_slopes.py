@@ -64,7 +64,7 @@ class LoadSlopes:
 
     @classmethod
     def of(cls, log: Log, mechanism: Mechanism, shared: Shared) -> "LoadSlopes":
-        """Compute the derivatives by finite differences about a model."""
+        """Compute the derivatives about a model."""
         step = max(
             1,
             round(_EVERY / (log.bandwidth * log.dt)),

@@ -7,7 +7,7 @@ passive joints (index p) carry their own resisting torque only,
 .. math:: (M \ddot q + h)_p = \tau_p + (G^T \lambda)_p, \qquad \tau_a = (M \ddot q + h)_a - (G^T \lambda)_a.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from scipy.linalg import qr
 
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.internal_forces import InternalForces
+from stribeck.ident.model.chains.internal_forces import InternalForces, transmitted
 from stribeck.ident.model.chains.loop_geometry import cut_wrenches, gap_acceleration, on_links
 from stribeck.ident.model.chains.posture_following import (
     RANK,
@@ -29,6 +29,8 @@ from stribeck.ident.model.chains.posture_following import (
 )
 from stribeck.ident.model.dynamics import Kinematics, inverse_dynamics, kinematics, rotor_torque
 from stribeck.ident.model.elastic_joints import spring_torque
+from stribeck.ident.model.load_arrays import WrenchSlopes
+from stribeck.ident.model.load_slopes import wrench_slopes
 from stribeck.ident.model.loads import JointLoads, joint_loads
 from stribeck.ident.model.mechanism import Mechanism
 from stribeck.ident.model.recursion import batch
@@ -222,6 +224,22 @@ class LoopsInMotion:
         """Internal forces that the torques of the joints leave open."""
         return InternalForces.of(self.linearised, self.pose)
 
+    @cached_property
+    def of_closures(self) -> Array:
+        """Force and moment about the origin of each driven joint that a unit of each scaled
+        multiplier of the closures causes, base axes, shape (rows, N, drives, 2, 3).
+        """
+        m, drives = self.branch.mechanism, list(self.branch.mechanism.active)
+        units = np.diag(1.0 / self.branch.row_unit)[:, None]
+        return np.array(
+            [
+                transmitted(
+                    m, self.pose, on_links(m, self.pose, *cut_wrenches(m, self.pose, unit))
+                )[:, drives]
+                for unit in units.repeat(len(self.motion.q), axis=1)
+            ]
+        )
+
 
 @dataclass(frozen=True)
 class ForceBalance:
@@ -294,6 +312,32 @@ class ForceBalance:
         elif hidden:
             told = loops.internal.hide(*told)
         return ClosedLoads(tau, *told, loops.condition)
+
+    def wrench_slopes(self, directions: Array) -> Iterator[WrenchSlopes]:
+        """Yield the wrench of every driven joint, numbered among the driven joints, and its
+        derivatives by changes of the inertial parameters, (10 n, k); no joint has friction.
+        """
+        m, loops, drives = self.mechanism, self.loops, list(self.mechanism.active)
+        q, dq, ddq = self.motion.q, self.motion.dq, self.motion.ddq
+        rest, of_drives = np.zeros((len(q), m.n, directions.shape[1])), dict[int, WrenchSlopes]()
+        for own in wrench_slopes(self.tree, directions, q, dq, ddq):
+            of_torque = own.slopes[0 if m.prismatic[own.joint] else 1, 2]
+            rest[own.rows, own.joint, own.columns] = of_torque.T
+            if own.joint in drives:
+                of_drives[own.joint] = own
+        solved = list(loops.branch.solved)
+        lam = loops.inverse @ (rest[:, solved] * loops.branch.unit[solved, None])
+        found = self.loads(hidden=False).joints
+        for k, j in enumerate(drives):
+            own = of_drives[j]
+            through = np.einsum("cin,rnpi->npcr", own.base, loops.of_closures[:, :, k])
+            slopes = (through.reshape(len(q), 6, -1) @ lam).transpose(1, 2, 0)
+            slopes = slopes.reshape(2, 3, *slopes.shape[1:])
+            slopes[:, :, own.columns] += own.slopes
+            wrench = np.einsum("cin,pni->pcn", own.base, (found.force[:, j], found.moment[:, j]))
+            yield WrenchSlopes(
+                own.rows, k, wrench, np.arange(directions.shape[1]), slopes, own.base
+            )
 
 
 def branch_of(m: Mechanism, known: Sequence[int]) -> Branch:

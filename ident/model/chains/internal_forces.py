@@ -56,7 +56,7 @@ class InternalForces:
         units = np.zeros((len(pose.axis), idle.shape[2], m.n + len(m.closures), 2, 3))
         for k in range(idle.shape[2]):
             force, moment = cut_wrenches(m, pose, idle[:, :, k])
-            units[:, k, : m.n] = _transmitted(m, pose, on_links(m, pose, force, moment))
+            units[:, k, : m.n] = transmitted(m, pose, on_links(m, pose, force, moment))
             units[:, k, m.n :, 0], units[:, k, m.n :, 1] = force, moment
         units[..., 1, :] /= branch.length
         flat = units.reshape(*units.shape[:2], 6 * units.shape[2])
@@ -191,7 +191,7 @@ def _projection(gram: Array) -> Array:
     return np.asarray(vectors @ vectors.transpose(0, 2, 1))
 
 
-def _transmitted(m: Mechanism, pose: Kinematics, on: Array) -> Array:
+def transmitted(m: Mechanism, pose: Kinematics, on: Array) -> Array:
     """Return force and moment (about the joint origin) of every joint that balance the wrenches
     `on` the links, (N, n, 2, 3).
     """

@@ -12,7 +12,7 @@ joints without a drive have friction, torques and loads include this friction, a
 the cut-joint forces (`closed_driving_torque`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -33,7 +33,7 @@ from stribeck.ident.model.driven.driving_torques import balanced_torque
 from stribeck.ident.model.driven.passive_joints import rubs, with_friction, without_friction
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.elastic_joints import spring_torque
-from stribeck.ident.model.load_arrays import JointLoads
+from stribeck.ident.model.load_arrays import JointLoads, WrenchSlopes
 from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 from stribeck.ident.model.recursion import batch, blocks
 from stribeck.ident.model.regressor import PER_LINK, torque_regressor
@@ -215,6 +215,25 @@ class DrivenChain:
             of_tree = torque_regressor(m, motion.q, motion.dq, motion.ddq)
             out[:, :, rows] = self._moved(motion.linearised, of_tree).transpose(1, 2, 0)
         return out.transpose(2, 0, 1)
+
+    def wrench_slopes(
+        self,
+        driven: Mechanism,
+        directions: Array,
+        q: ArrayLike,
+        dq: ArrayLike | None,
+        ddq: ArrayLike | None,
+    ) -> Iterator[WrenchSlopes] | None:
+        """See `mechanism.Chain`; errors as in `posture`."""
+        m = self._as(driven)
+        if rubs(m) or m.sharing == "equal":
+            return None
+        posture, rates = self._states(driven, q, dq, ddq)
+        return (
+            replace(own, rows=rows)
+            for rows in blocks(len(posture))
+            for own in self._balance(m, posture[rows], rates[:, rows]).wrench_slopes(directions)
+        )
 
     def rubbing_rates(self, driven: Mechanism, q: ArrayLike, dq: ArrayLike) -> Array:
         """See `mechanism.Chain`; spherical and universal joints give the norm of their

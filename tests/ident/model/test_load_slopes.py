@@ -1,0 +1,60 @@
+"""Derivatives of loads by inertial parameters against finite differences of the loads."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stribeck.ident.arm.arm_file import load_arm
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.fit.inertia.link_prior import LinkPrior
+from stribeck.ident.model.joint_parts import Bearing
+from stribeck.ident.model.load_slopes import load_slopes
+from stribeck.ident.model.loads import LOADS, joint_loads
+from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import changed
+from stribeck.ident.model.transmission import Transmission
+from tests.judges import HAND, states, tree
+
+STEP = 1e-3
+CHAINS = {"planar-3-prr": 0.004, "three-loop-chain": 0.5, "gough-stewart": 0.05}  # reach
+
+
+def chain(name: str) -> tuple[Mechanism, list[np.ndarray]]:
+    """A machine with closed loops, and states."""
+    m, rng = load_mechanism(load_arm(name)), np.random.default_rng(1)
+    return m, [rng.uniform(-size, size, (12, m.n)) for size in (CHAINS[name], 1.0, 3.0)]
+
+
+def check(m: Mechanism, *motion: np.ndarray) -> None:
+    """Compare the derivatives by all parameters of the prior with finite differences."""
+    directions = LinkPrior(m).directions
+    slopes = load_slopes(m, directions, STEP, *motion)
+    for k in range(directions.shape[1]):
+        up, down = (
+            joint_loads(changed(m, sign * STEP * directions[:, k]), *motion) for sign in (1.0, -1.0)
+        )
+        for load in LOADS:
+            wanted = np.nan_to_num((up.get(load) - down.get(load)) / (2.0 * STEP))
+            np.testing.assert_allclose(slopes[load][:, :, k], wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trees(seed: int) -> None:
+    m = tree(seed)
+    m = replace(m, bearings=(Bearing(0.02, 0.03, 0.05), None) * (m.n // 2))
+    check(m, *states(seed, m.n))
+    check(m, states(seed, m.n)[0], np.zeros((9, m.n)))
+
+
+def test_followers_and_coupled_motors(tmp_path) -> None:
+    (tmp_path / "hand.urdf").write_text(HAND)
+    m = load_mechanism(tmp_path / "hand.urdf")
+    ratios = np.eye(m.n) + np.diag(np.full(m.n - 1, 0.5), -1)
+    check(replace(m, transmission=Transmission(m.names, ratios)), *states(0, m.n))
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_closed_chains(name: str) -> None:
+    m, motion = chain(name)
+    check(m, *motion)
