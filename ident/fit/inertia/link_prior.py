@@ -131,14 +131,17 @@ class LinkPrior:
         return np.concatenate([_parameters(C @ C.T) for C in self._roots])
 
     @cached_property
-    def directions(self) -> Array:
-        """Change of the parameters per unit of y, shape (10 n, 10 n); zero for links
+    def of_links(self) -> Array:
+        """Change of each link's parameters per unit of its y, shape (n, 10, 10); zero for links
         that are no physical bodies.
         """
-        steps = block_diag(
-            *(np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots)
-        )
-        return np.asarray(steps * of_bodies(self.mechanism))
+        steps = [np.column_stack([_parameters(C @ E @ C.T) for E in _BASIS]) for C in self._roots]
+        return np.array(steps) * of_bodies(self.mechanism).reshape(-1, 1, PER_LINK)
+
+    @cached_property
+    def directions(self) -> Array:
+        """Change of the parameters per unit of y, shape (10 n, 10 n)."""
+        return np.asarray(block_diag(*self.of_links))
 
     @cached_property
     def least(self) -> Array:

@@ -122,16 +122,21 @@ class Shared:
         `q`, `dq`, `ddq` is the motion of the links, `drives` velocity and acceleration of the
         drives, shape (N, n) each.
         """
-        parts = [np.zeros((len(q), mechanism.n, 0))]
+        parts = list[Array]()
         if self.of_links:
-            parts.append(torque_regressor(mechanism, q, dq, ddq) @ self.prior.directions)
+            of_links = self.prior.of_links.swapaxes(1, 2)
+            regressor = torque_regressor(mechanism, q, dq, ddq).transpose(1, 2, 0)
+            of_each = of_links @ regressor.reshape(mechanism.n, len(of_links), PER_LINK, -1)
+            parts.append(of_each.reshape(regressor.shape).transpose(2, 0, 1))
         if self.passive is not None:
             parts.append(
                 self.passive.slopes(lambda one: inverse_dynamics(one, q, dq, ddq), mechanism)
             )
         if self.motors is not None:
             parts.append(self.motors.slopes(*drives))
-        return np.concatenate(parts, axis=2)
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate((np.zeros((len(q), mechanism.n, 0)), *parts), axis=2)
 
     def load_slopes(
         self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None
