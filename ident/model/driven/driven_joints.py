@@ -42,7 +42,7 @@ from stribeck.ident.model.regressor import PER_LINK, torque_regressor
 _WORST, _LEAST = 1e4, 1e-3
 # number of cached batches of postures: callers ask for loads and torques of one motion
 _RECENT = 8
-# number of cached blocks of motion: the derivative of loads by masses needs one motion many times
+# number of cached blocks of motion: derivatives of loads need one motion many times
 _KEPT = 2
 _PLACES = 9  # number of postures along a path at which the condition number is computed,
 # part of the greatest value from which a peak among them is searched on, and halvings of its width
