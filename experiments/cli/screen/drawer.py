@@ -5,6 +5,7 @@ drops the line. Drawing in the process of the control loop would delay the loop 
 """
 
 import json
+import logging
 import os
 import select
 import signal
@@ -96,6 +97,7 @@ def main() -> None:
 
     # Ctrl-C stops the arm; this process ends when its input ends
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable(logging.CRITICAL)  # the terminal belongs to the picture
     lines = _lines(sys.stdin.fileno())
     try:
         picture: Picture = resolve_name(PICTURES[sys.argv[1]])(

@@ -2,7 +2,6 @@
 which does not wait for them.
 """
 
-import logging
 import os
 import sys
 import threading
@@ -89,7 +88,6 @@ def formed(points: "Points") -> FormingLaw | None:
     from stribeck.ident.errors import StribeckError
     from stribeck.ident.fit.fit_friction import fit_friction
 
-    logging.disable(logging.CRITICAL)  # the terminal belongs to the picture
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
