@@ -2,12 +2,13 @@
 command, and a search that finds.
 """
 
+import io
 import json
 import re
-import subprocess
-import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -18,6 +19,7 @@ import stribeck
 from stribeck.experiments.cli.app import app
 from tests.browser import CHROMIUM, Browser
 from tests.places import ROOT
+from tests.recorded import Recorded
 
 QUESTIONS = {  # what a new user asks, and the page with the answer
     "unknown torque constant": "manual/faq",
@@ -68,32 +70,25 @@ _WORD = re.compile(r"[^\W_]+")
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site; Sphinx ends with an error at the first warning, such as a link without a target
-    or a page without a place.
+def build(folder: Path) -> None:
+    """Build the site with a plain theme, whose pages have no tree of all others beside them; Sphinx
+    ends with an error at the first warning, such as a link without a target or a page without a
+    place. `.ci/run` builds it as it is shown.
     """
-    out = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "sphinx",
-            "-q",
-            "-W",
-            "--keep-going",
-            "-c",
-            "docs/site",
-            "docs",
-            str(out),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return out
+    from sphinx.cmd.build import main as sphinx
+
+    said = io.StringIO()
+    words = ["-q", "-W", "--keep-going", "-D", "html_theme=basic", "-c", ROOT / "docs" / "site"]
+    with redirect_stderr(said), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what Sphinx and its extensions will change
+        code = sphinx([*map(str, words), str(ROOT / "docs"), str(folder)])
+    assert code == 0, said.getvalue()[-3000:]
+
+
+@pytest.fixture(scope="module")
+def site(recorded: Recorded) -> Path:
+    """The site."""
+    return recorded.folder(build)
 
 
 def test_every_page_is_there(site: Path) -> None:
