@@ -4,12 +4,14 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from stribeck.experiments.fleet import dask_workers
+from stribeck.experiments.fleet.dask_workers import local_workers
 from stribeck.experiments.importers.readers import READERS
 from stribeck.ident.export.formats import NUMBERS
 from stribeck.ident.laws.law_table import LAWS
@@ -133,8 +135,11 @@ def test_report(folder: Path) -> None:
     assert (folder / "unseen.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_fleet(folder: Path) -> None:
-    run_page("fleet", folder)
+def test_fleet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of the page share a worker, since a start takes seconds."""
+    with local_workers(1, "1GB") as client:
+        monkeypatch.setattr(dask_workers, "local_workers", lambda *_: nullcontext(client))
+        run_page("fleet", folder)
 
 
 def test_universal_robots(recorded: Recorded, tmp_path: Path) -> None:

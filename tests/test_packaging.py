@@ -59,6 +59,7 @@ class Installation:
                 str(self.python),
                 "install",
                 "--no-deps",
+                "--no-compile",
                 "-q",
                 str(wheel),
             ],
