@@ -26,6 +26,13 @@ class LawsAtOnce:
         The n joints; None for a joint without calibration.
     prismatic : ndarray of bool, shape (n,)
         Which joints slide.
+
+    Attributes
+    ----------
+    loaded : bool
+        Whether friction of a joint depends on loads or on the sign of the drive's torque.
+    offset : ndarray, shape (n,)
+        Torque offsets.
     """
 
     def __init__(
@@ -52,6 +59,7 @@ class LawsAtOnce:
             for kind in ("viscous", "driving")
         )
         self.offset = np.array([0.0 if joint is None else joint.offset for joint in joints])
+        self.loaded = bool(self._weights.any() or self._level_weights or self._driving.any())
         self._same_both_ways = not (self._viscous.any() or self._driving.any())
 
     def load(self, parts: Array) -> Array:

@@ -29,6 +29,7 @@ from stribeck.ident.calibration.reactions import Reactions
 from stribeck.ident.errors import InputError, unknown_name
 from stribeck.ident.export.descriptions.mujoco_joint import HARD, holds_friction
 from stribeck.ident.memory.joint_memory import MemoryState
+from stribeck.ident.model.loads import LOAD_PARTS
 from stribeck.ident.ripple.wave import COGGING, FRICTION
 from stribeck.ident.simulators.batched_friction import STILL, damping_of
 from stribeck.ident.temperature.joint_temperature import each_temperature
@@ -164,6 +165,7 @@ class MujocoFriction:
         self._slides = model.jnt_type[joints] == mujoco.mjtJoint.mjJNT_SLIDE
         self._dof, self._place = model.jnt_dofadr[joints], model.jnt_qposadr[joints]
         self._reactions = Reactions(model, data, joints)
+        self._unloaded = np.zeros((len(LOAD_PARTS), len(joints))), np.zeros(len(joints))
         self._fields = {
             **{name: self._dof for name in _OF_DOF if hasattr(model, name)},
             "jnt_stiffness": joints,
@@ -284,7 +286,7 @@ class MujocoFriction:
         if data.time > self._time:
             self._hold = self._hold + self._held()
         self._time = data.time
-        parts, drive = self._reactions.update()
+        parts, drive = self._reactions.update() if self._laws.loaded else self._unloaded
         q, w = data.qpos[self._place], data.qvel[self._dof]
         self._way = np.where(np.abs(w) > STILL, np.sign(w), self._way)
         speed = np.maximum(np.abs(w), STILL)
