@@ -5,7 +5,7 @@ directions and several postures.
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.check_plan import checked
 from stribeck.experiments.plans.clear.clearance import in_reach, ways_are_clear
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.margins import (
@@ -106,5 +106,4 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
         tuple(writer.segments),
         purpose=BREAKAWAY,
     )
-    check_plan(plan, arm, design.mechanism)
-    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
+    return with_robot_time(checked(plan, arm, design.mechanism), arm)

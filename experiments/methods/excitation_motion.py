@@ -10,7 +10,7 @@ import numpy as np
 from stribeck.experiments.excitation.allowance import Allowance
 from stribeck.experiments.excitation.expected import Told, guesses, told, told_by_runs
 from stribeck.experiments.excitation.search import Search
-from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.check_plan import checked
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import Wave, motion_profile, with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
@@ -85,8 +85,7 @@ def plan_excitation(
         predicted=told(information, before, found.series.sampled(_RATE).course(found.x)).friction,
     )
     mechanism = load_mechanism(arm)
-    check_plan(plan, arm, mechanism)
-    return with_margin(with_robot_time(plan, arm), arm, mechanism)
+    return with_robot_time(checked(plan, arm, mechanism), arm)
 
 
 def foretold(

@@ -9,7 +9,7 @@ time. After a rest, friction returns with temperature, but not with time.
 import numpy as np
 
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, sweep
-from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.check_plan import checked
 from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.free_way import free_way
 from stribeck.experiments.plans.motion_profile import DWELL, with_robot_time
@@ -88,6 +88,4 @@ def plan_heat_rest_heat(
             f"{_LEAST} rounds of {len(LEVELS)} speeds before and after the rest take "
             f"{1.5 * _LEAST * single:.0f} s with the rest; allow at least this time"
         )
-    made = plan(rounds, time / 3.0)
-    check_plan(made, arm, design.mechanism)
-    return with_margin(made, arm, design.mechanism)
+    return checked(plan(rounds, time / 3.0), arm, design.mechanism)

@@ -11,7 +11,7 @@ import numpy as np
 
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM
-from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.check_plan import checked
 from stribeck.experiments.plans.clear.clearance import may_move_together
 from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.free_way import free_way
@@ -63,8 +63,7 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
         tuple(writer.segments),
         purpose=LOWEST_SPEED,
     )
-    check_plan(plan, arm, design.mechanism)
-    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
+    return with_robot_time(checked(plan, arm, design.mechanism), arm)
 
 
 def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:

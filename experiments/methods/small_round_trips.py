@@ -23,7 +23,7 @@ import numpy as np
 from stribeck.drivers.arm import Resolution
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.one_joint_at_a_time import one_joint_trip, one_joint_ways
-from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.check_plan import checked
 from stribeck.experiments.plans.clear.clearance import may_move_together
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.make_room import places_with_room
@@ -131,8 +131,7 @@ def plan_presliding(
         purpose=PRESLIDING,
         lowered=found.lowered,
     )
-    check_plan(plan, arm, design.mechanism)
-    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
+    return with_robot_time(checked(plan, arm, design.mechanism), arm)
 
 
 def planned_amplitudes(plan: Plan) -> dict[str, list[float]]:

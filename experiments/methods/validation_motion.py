@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from stribeck.experiments.errors import PlanError
-from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.check_plan import checked
 from stribeck.experiments.plans.clear.clearance import in_reach, ways_are_clear
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.margins import (
@@ -70,8 +70,7 @@ def plan_validation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
         tuple(replace(segment, id=number) for number, segment in enumerate(segments)),
         purpose=VALIDATION,
     )
-    check_plan(plan, arm, design.mechanism)
-    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
+    return with_robot_time(checked(plan, arm, design.mechanism), arm)
 
 
 def _move(target: Array, posture: int) -> Segment:

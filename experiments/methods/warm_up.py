@@ -7,7 +7,7 @@ import numpy as np
 
 from stribeck.drivers.arm import JointSample
 from stribeck.experiments.methods.whole_arm import WHOLE_ARM, sweep
-from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.check_plan import checked
 from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.free_way import free_way
 from stribeck.experiments.plans.motion_profile import with_robot_time
@@ -65,8 +65,7 @@ def plan_warm_up(
         for segment in (there, back)
     ]
     plan = replace(plan, segments=(plan.segments[0], *trips))
-    check_plan(plan, arm, design.mechanism)
-    return with_margin(with_robot_time(plan, arm), arm, design.mechanism)
+    return with_robot_time(checked(plan, arm, design.mechanism), arm)
 
 
 class Settling:

@@ -11,10 +11,10 @@ from stribeck.experiments.errors import PlanError
 from stribeck.experiments.plans.check_segment import Bounds, check_segment, check_silence
 from stribeck.experiments.plans.check_wave import check_harmonics, check_wave
 from stribeck.experiments.plans.clear.clearance import (
+    are_clear,
     in_the_way,
     may_move_together,
     singular_margins,
-    ways_are_clear,
 )
 from stribeck.experiments.plans.margins import (
     MAX_GRAVITY_SHARE,
@@ -66,13 +66,48 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
     PlanError
         If a check fails; the message names segment, joint, value and limit.
     """
+    return _room_and_margins(plan, arm, mechanism)[0]
+
+
+def checked(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Plan:
+    """Return a plan that passes `check_plan`, with its smallest margin to a singular posture of a
+    closed chain.
+    """
+    _, margins = _room_and_margins(plan, arm, mechanism)
+    return (
+        plan if margins is None else replace(plan, singular_margin=round(float(margins.min()), 4))
+    )
+
+
+def _room_and_margins(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> tuple[float, Array | None]:
+    """Check a plan; return its `position_room`, and the `singular_margins` of its paths."""
     bounds = Bounds(mechanism, arm.limits(mechanism), silence(arm))
     _check_origin(plan, arm, mechanism)
     _check_numbers(plan)
     for segment in plan.segments:
         check_harmonics(segment, mechanism.n)
     _check_together(plan, arm, mechanism)
-    room = min(
+    room = position_room(plan, arm, mechanism)
+    _check_held(plan, bounds)
+    _check_purpose(plan)
+    _check_mirrors(plan)
+    margins = singular_margins(arm, mechanism, *_ways(plan)[:2])
+    # torques exist only within reach, so reach is checked first
+    if margins is not None:
+        _check_clear(plan, arm, mechanism, margins)
+    _check_gravity(plan, bounds)
+    _check_torque(plan, bounds)
+    if margins is None:
+        _check_clear(plan, arm, mechanism, margins)
+    return room, margins
+
+
+def position_room(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
+    """Refuse a plan with a segment that exceeds a limit; return the smallest clearance to a
+    position limit [rad or m].
+    """
+    bounds = Bounds(mechanism, arm.limits(mechanism), silence(arm))
+    return min(
         [
             np.inf,
             *(check_segment(segment, start, bounds) for start, segment in plan.legs()),
@@ -82,25 +117,6 @@ def check_plan(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> float:
                 if segment.kind == "wave"
             ),
         ]
-    )
-    _check_held(plan, bounds)
-    _check_purpose(plan)
-    _check_mirrors(plan)
-    # torques exist only within reach, so reach is checked first
-    if mechanism.chain is not None:
-        _check_clear(plan, arm, mechanism)
-    _check_gravity(plan, bounds)
-    _check_torque(plan, bounds)
-    if mechanism.chain is None:
-        _check_clear(plan, arm, mechanism)
-    return room
-
-
-def with_margin(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> Plan:
-    """Return the plan with its smallest margin to a singular posture of a closed chain."""
-    margins = singular_margins(arm, mechanism, *_ways(plan)[:2])
-    return (
-        plan if margins is None else replace(plan, singular_margin=round(float(margins.min()), 4))
     )
 
 
@@ -236,10 +252,10 @@ def _check_torque(plan: Plan, bounds: Bounds) -> None:
             )
 
 
-def _check_clear(plan: Plan, arm: ArmFile, mechanism: Mechanism) -> None:
+def _check_clear(plan: Plan, arm: ArmFile, mechanism: Mechanism, margins: Array | None) -> None:
     """Refuse paths that leave the workspace box or bring shapes together."""
     start, end, segments = _ways(plan)
-    clear = ways_are_clear(arm, mechanism, start, end)
+    clear = are_clear(arm, mechanism, start, end, margins)
     if not clear.all():
         k = int(np.argmin(clear))
         segment = segments[k]

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from stribeck.experiments.errors import TooShort
-from stribeck.experiments.plans.check_plan import check_plan, with_margin
+from stribeck.experiments.plans.check_plan import checked
 from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.constant_speed_options import Trip
 from stribeck.experiments.plans.forecast import forecast
@@ -120,8 +120,7 @@ def in_order(
     for _ in range(_TRIES):
         plan = _written(design, method, seed, postures, choice(time), references)
         if plan.robot_time <= allowed:
-            check_plan(plan, design.arm, design.mechanism)
-            return forecast(with_margin(plan, design.arm, design.mechanism), design, earlier)
+            return forecast(checked(plan, design.arm, design.mechanism), design, earlier)
         time -= max(1.05 * (plan.robot_time - allowed), 0.01 * allowed)
     raise TooShort(
         f"{design.arm.path}: {allowed:.0f} s of robot time are too short; the shortest plan found "

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from stribeck.drivers.connect import connect
+from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.clear.clearance import ways_are_clear
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment, plan_from_table, read_plan, write_plan
@@ -267,7 +268,9 @@ def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism)
     if ways_are_clear(arm, mechanism, np.array(plan.start)[None], begin[None])[0]:
         unused = max(segment.id for segment in plan.segments) + 1
         way = (Segment(unused, "move", tuple(begin.tolist()), segment.posture),)
-    return with_robot_time(replace(plan, segments=(*way, *plan.segments[first:])), arm)
+    rest = replace(plan, segments=(*way, *plan.segments[first:]))
+    check_plan(rest, arm, mechanism)
+    return with_robot_time(rest, arm)
 
 
 def _driven(plan: Plan, run: Run) -> set[int]:

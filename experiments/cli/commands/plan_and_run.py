@@ -1,6 +1,5 @@
 """Commands that plan or move without fitting: plan, run."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -195,7 +194,7 @@ def run(
         check_experiment,
         plan_experiment,
     )
-    from stribeck.experiments.plans.check_plan import check_plan, with_margin
+    from stribeck.experiments.plans.check_plan import checked
     from stribeck.experiments.plans.motion_profile import with_robot_time
     from stribeck.experiments.plans.plan import read_plan
     from stribeck.experiments.recording.drive_plan import check_modes, drive_plan
@@ -237,10 +236,13 @@ def run(
     greet(text, arm_file, mechanism, folder)
     if excites:
         text.print(SEEKING)
-    made = (
-        read_plan(plan)
-        if plan
-        else plan_experiment(
+    if plan:
+        made = read_plan(plan)
+        with about_file(plan):
+            # robot time and margin are computed, whatever the file says
+            made = with_robot_time(checked(made, arm_file, mechanism), arm_file)
+    else:
+        made = plan_experiment(
             experiment,
             method,
             arm_file,
@@ -250,11 +252,6 @@ def run(
             after=known,
             small=small,
         )
-    )
-    with about_file(plan) if plan else nullcontext():
-        check_plan(made, arm_file, mechanism)
-    # whatever a file says
-    made = with_margin(with_robot_time(made, arm_file), arm_file, mechanism)
     check_modes(made, device, arm_file)
     show_plan(text, made, arm_file, mechanism)
     further: dict[str, Any] = (
@@ -306,6 +303,7 @@ def greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path)
 
 
 def show_plan(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
+    """Print a plan that was checked when it was made or read."""
     from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.cli.screen.text import (
         coupled_lines,
@@ -313,10 +311,10 @@ def show_plan(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechani
         plan_line,
         spread_table,
     )
-    from stribeck.experiments.plans.check_plan import check_plan
+    from stribeck.experiments.plans.check_plan import position_room
     from stribeck.experiments.plans.forecast import load_spread
 
-    text.print(f"plan      {plan_line(plan, check_plan(plan, arm, mechanism), mechanism)}")
+    text.print(f"plan      {plan_line(plan, position_room(plan, arm, mechanism), mechanism)}")
     if plan.singular_margin is not None:
         text.print(f"margin    {margin_line(plan, arm)}")
     for line in coupled_lines(plan, mechanism):

@@ -68,7 +68,13 @@ def ways_are_clear(
     arm: ArmFile, mechanism: Mechanism, start: Array, target: Array
 ) -> NDArray[np.bool_]:
     """Whether the straight paths start -> target, each (K, n), are clear; shape (K,)."""
-    margin = singular_margins(arm, mechanism, start, target)
+    return are_clear(arm, mechanism, start, target, singular_margins(arm, mechanism, start, target))
+
+
+def are_clear(
+    arm: ArmFile, mechanism: Mechanism, start: Array, target: Array, margin: Array | None
+) -> NDArray[np.bool_]:
+    """As `ways_are_clear`, for paths whose `singular_margins` are known."""
     clear = np.ones(len(start), dtype=bool) if margin is None else _keeps(arm, margin)
     clear[clear] = _in_box(arm, mechanism, start[clear], target[clear])
     if geometry := geometry_of(arm, mechanism):

@@ -42,8 +42,8 @@ class TestRandomArms:
             ("ACCELERATION_SHARE", 1.3, "acceleration"),
             ("MOVE_SHARE", 1.2, "velocity"),
             (
-                "ways_are_clear",
-                lambda arm, mechanism, start, target: np.ones(len(start), dtype=bool),
+                "are_clear",
+                lambda arm, mechanism, start, target, margin: np.ones(len(start), dtype=bool),
                 "box",
             ),
         ],
@@ -53,12 +53,7 @@ class TestRandomArms:
         modules = {
             "ACCELERATION_SHARE": ("plans.motion_profile", "plans.margins"),
             "MOVE_SHARE": ("plans.motion_profile",),
-            "ways_are_clear": (
-                "plans.check_plan",
-                "recording.campaign",
-                "plans.make_room",
-                "plans.speeds_and_postures",
-            ),
+            "are_clear": ("plans.check_plan", "plans.clear.clearance"),
         }[name]
         patches = [patch(f"stribeck.experiments.{module}.{name}", value) for module in modules]
         for one in patches:
