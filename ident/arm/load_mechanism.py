@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from stribeck.ident.arm.arm_file import ArmFile, check_against_model, load_arm
 from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.arm.built_in import find_model
+from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError, ModelError, about_file
 from stribeck.ident.model.driven.driven_joints import driven_joints
 from stribeck.ident.model.driven.passive_joints import check_classes
-from stribeck.ident.model.files.from_mujoco import natural_coordinates
+from stribeck.ident.model.files.from_mujoco import link_frames, natural_coordinates
 from stribeck.ident.model.files.link_inertia import add_point_mass
 from stribeck.ident.model.files.mechanism_toml import is_mechanism, mechanism_from_table
 from stribeck.ident.model.files.mimic_joints import last_link
@@ -124,6 +125,17 @@ def _from_arm(arm: ArmFile, gravity: ArrayLike | None, tool: Tool | None) -> Mec
         transmission=arm.transmission_of(mechanism.names),
         rotors=rotors if rotors.any() else None,
     )
+
+
+def tool_frame(arm: ArmFile, mechanism: Mechanism) -> tuple[Array, Array]:
+    """Return the frame that a tool's centre of mass is stated in, that of an open chain's last
+    link at q = 0: its axes as columns, shape (3, 3), and its origin from the joint's origin,
+    shape (3,) [m], both in base axes.
+    """
+    if arm.model.suffix.lower() == ".toml":  # mechanism files state everything in base axes
+        return np.eye(3), np.zeros(3)
+    frame = link_frames(read_model(arm.model)[0], arm.name)[mechanism.names[-1]]
+    return frame.turn, -frame.turn @ frame.origin
 
 
 def _with_passive(arm: ArmFile, mechanism: Mechanism) -> Mechanism:

@@ -41,6 +41,13 @@ def inertial_parameters(mechanism: Mechanism) -> Array:
     return np.asarray(np.column_stack((tree.mass, h, about[:, rows, columns])).ravel())
 
 
+def point_mass(place: Array) -> Array:
+    """Return the inertial parameters of a mass of 1 kg at a place, shape (3,), from the joint's
+    origin; shape (10,).
+    """
+    return np.concatenate(([1.0], place, _steiner(place[None])[0][np.triu_indices(3)]))
+
+
 def of_bodies(mechanism: Mechanism) -> NDArray[np.bool_]:
     """Tell which inertial parameters belong to real bodies, shape (10 n,).
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.arm_tables import Tool
-from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arm.load_mechanism import tool_frame
 from stribeck.ident.arrays import Array, Groups, group_index
 from stribeck.ident.fit.cluster_covariance import cluster_covariance
 from stribeck.ident.fit.joint.gravity import SHARED, SHOWS, beats, held_out
@@ -26,8 +26,8 @@ from stribeck.ident.fit.noise import WHITE, Noise, estimate_noise
 from stribeck.ident.laws.law_table import unit
 from stribeck.ident.laws.parameter import Parameter, verdict
 from stribeck.ident.log.reduction.round_trips import round_trips
-from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism
+from stribeck.ident.model.regressor import PER_LINK, point_mass, torque_regressor
 
 MASS = "mass"
 TOOL_PARAMETERS = (MASS, "moment_x", "moment_y", "moment_z")
@@ -120,16 +120,15 @@ def tool_regressor(arm: ArmFile, mechanism: Mechanism, q: Array, dq: Array | Non
     """Torque of a tool on the last link per unit of `TOOL_PARAMETERS` at constant speeds, (N, n,
     4) [N·m/kg and N·m/(kg·m)].
 
-    A point mass at unit distance also has a second moment, which causes centrifugal torque. Half
-    the difference between point masses on opposite sides removes this torque.
+    A point mass away from the joint's origin also has a second moment, which causes centrifugal
+    torque. Half the difference between point masses on opposite sides removes the part that is
+    not linear in the first moment.
     """
-
-    def torque(*com: float) -> Array:
-        return joint_loads(load_mechanism(arm, tool=Tool(1.0, (com[0], com[1], com[2]))), q, dq).tau
-
-    mass = torque(0.0, 0.0, 0.0) - joint_loads(mechanism, q, dq).tau
-    moments = [(torque(*side) - torque(*-side)) / 2.0 for side in np.eye(3)]
-    return np.stack([mass, *moments], axis=-1)
+    axes, origin = tool_frame(arm, mechanism)
+    sides = [(point_mass(origin + side) - point_mass(origin - side)) / 2.0 for side in axes.T]
+    last = slice(PER_LINK * (mechanism.n - 1), PER_LINK * mechanism.n)
+    Y = torque_regressor(mechanism, q, dq)[..., last]
+    return np.asarray(Y @ np.column_stack([point_mass(origin), *sides]))
 
 
 def places(rows: pd.DataFrame, others: Array) -> Groups:

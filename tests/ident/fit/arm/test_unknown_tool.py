@@ -4,6 +4,7 @@ cover it, and invent none.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -123,6 +124,33 @@ def test_regressor_equals_gravity_torque_of_a_tool(lab6: ArmFile) -> None:
     added = weight(lab6, PAYLOAD, q) - weight(lab6, NONE, q)
     np.testing.assert_allclose(
         tool_regressor(lab6, load_mechanism(lab6), q) @ MOMENT, added, atol=1e-9
+    )
+
+
+TURNED = """
+<mujoco>
+  <worldbody>
+    <body pos="0 0 0.3">
+      <joint name="a" axis="0 1 0"/>
+      <inertial pos="0 0 0.1" mass="1" diaginertia="0.1 0.1 0.1"/>
+      <body pos="0.1 0.2 0.3" euler="30 40 50">
+        <joint name="b" pos="0.02 0.03 0.04" axis="1 0 0"/>
+        <inertial pos="0.1 0 0" mass="1" diaginertia="0.1 0.1 0.1"/>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_the_tool_is_stated_in_the_frame_of_the_last_link(tmp_path: Path) -> None:
+    """Its axes are turned against the base, and its joint is away from its origin."""
+    path = tmp_path / "turned.xml"
+    path.write_text(TURNED)
+    arm, q = load_arm(path), np.random.default_rng(0).uniform(-1.5, 1.5, (5, 2))
+    added = weight(arm, PAYLOAD, q) - weight(arm, NONE, q)
+    np.testing.assert_allclose(
+        tool_regressor(arm, load_mechanism(arm), q) @ MOMENT, added, atol=1e-9
     )
 
 
