@@ -141,7 +141,7 @@ def own_campaign(arm: ArmFile, speeds: int) -> Plan:
             tuple(home.tolist()),
             tuple(segments),
         ),
-        arm,
+        arm.limits(mechanism),
     )
 
 

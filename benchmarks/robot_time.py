@@ -212,7 +212,7 @@ def paper(arm: ArmFile) -> Plan:
         tuple(writer.segments),
     )
     check_plan(plan, arm, design.mechanism)
-    return with_robot_time(plan, arm)
+    return with_robot_time(plan, design.limits)
 
 
 def covered(result: Identification, runs: Sequence[Run], arm: ArmFile) -> float:

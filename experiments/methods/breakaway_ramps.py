@@ -106,4 +106,4 @@ def plan_breakaway(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: in
         tuple(writer.segments),
         purpose=BREAKAWAY,
     )
-    return with_robot_time(checked(plan, arm, design.mechanism), arm)
+    return with_robot_time(checked(plan, arm, design.mechanism), design.limits)

@@ -85,7 +85,7 @@ def plan_excitation(
         predicted=told(information, before, found.series.sampled(_RATE).course(found.x)).friction,
     )
     mechanism = load_mechanism(arm)
-    return with_robot_time(checked(plan, arm, mechanism), arm)
+    return with_robot_time(checked(plan, arm, mechanism), design.limits)
 
 
 def foretold(

@@ -77,7 +77,7 @@ def plan_heat_rest_heat(
                 tuple(home.tolist()),
                 tuple(writer.segments),
             ),
-            arm,
+            design.limits,
         )
 
     single = plan(1, time).robot_time - time - DWELL

@@ -63,7 +63,7 @@ def plan_lowest_speed(arm: ArmFile, joints: tuple[str, ...] | None = None, seed:
         tuple(writer.segments),
         purpose=LOWEST_SPEED,
     )
-    return with_robot_time(checked(plan, arm, design.mechanism), arm)
+    return with_robot_time(checked(plan, arm, design.mechanism), design.limits)
 
 
 def with_slowest(arm: ArmFile, found: Mapping[str, LowestSpeed]) -> ArmFile:

@@ -131,7 +131,7 @@ def plan_presliding(
         purpose=PRESLIDING,
         lowered=found.lowered,
     )
-    return with_robot_time(checked(plan, arm, design.mechanism), arm)
+    return with_robot_time(checked(plan, arm, design.mechanism), design.limits)
 
 
 def planned_amplitudes(plan: Plan) -> dict[str, list[float]]:

@@ -70,7 +70,7 @@ def plan_validation(arm: ArmFile, joints: tuple[str, ...] | None = None, seed: i
         tuple(replace(segment, id=number) for number, segment in enumerate(segments)),
         purpose=VALIDATION,
     )
-    return with_robot_time(checked(plan, arm, design.mechanism), arm)
+    return with_robot_time(checked(plan, arm, design.mechanism), design.limits)
 
 
 def _move(target: Array, posture: int) -> Segment:

@@ -56,7 +56,7 @@ def plan_warm_up(
         purpose=WARM_UP,
     )
     there, back = plan.segments[1:]
-    trip = with_robot_time(replace(plan, segments=(there, back)), arm).robot_time
+    trip = with_robot_time(replace(plan, segments=(there, back)), design.limits).robot_time
     trips = [
         replace(
             segment, id=2 * k + segment.id, mirror_of=None if segment is there else 2 * k + there.id
@@ -65,7 +65,7 @@ def plan_warm_up(
         for segment in (there, back)
     ]
     plan = replace(plan, segments=(plan.segments[0], *trips))
-    return with_robot_time(checked(plan, arm, design.mechanism), arm)
+    return with_robot_time(checked(plan, arm, design.mechanism), design.limits)
 
 
 class Settling:

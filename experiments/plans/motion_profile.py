@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from stribeck.experiments.plans.plan import Plan, Segment
-from stribeck.ident.arm.arm_file import ArmFile, Limits
-from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.arm.arm_file import Limits
 from stribeck.ident.arrays import Array
 
 # fraction of the acceleration limit used by speed ramps; the rest is reserved for braking
@@ -236,6 +235,6 @@ def ramp_time(segment: Segment, names: tuple[str, ...], limits: Limits) -> float
     return (segment.dwell or 0.0) + RAMP_TORQUE_SHARE * torque / abs(segment.rate or np.inf)
 
 
-def with_robot_time(plan: Plan, arm: ArmFile) -> Plan:
+def with_robot_time(plan: Plan, limits: Limits) -> Plan:
     """Return the plan with its predicted robot time."""
-    return replace(plan, robot_time=robot_time(plan, arm.limits(load_mechanism(arm))))
+    return replace(plan, robot_time=robot_time(plan, limits))

@@ -170,7 +170,7 @@ def _written(
         tuple(home.tolist()),
         tuple(writer.segments),
     )
-    return with_robot_time(plan, design.arm)
+    return with_robot_time(plan, design.limits)
 
 
 def _light_enough(design: Design, start: Array, target: Array) -> bool:

@@ -270,7 +270,7 @@ def rest_of(plan: Plan, runs: Sequence[Run], arm: ArmFile, mechanism: Mechanism)
         way = (Segment(unused, "move", tuple(begin.tolist()), segment.posture),)
     rest = replace(plan, segments=(*way, *plan.segments[first:]))
     check_plan(rest, arm, mechanism)
-    return with_robot_time(rest, arm)
+    return with_robot_time(rest, arm.limits(mechanism))
 
 
 def _driven(plan: Plan, run: Run) -> set[int]:

@@ -13,6 +13,7 @@ from stribeck.experiments.cli.app import run
 from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import arm_sha256
 from tests.messages import refusal_faults
 from tests.recorded import SMALL, Few
@@ -43,7 +44,7 @@ def make_plan() -> Callable[..., Plan]:
         plan = Plan(
             arm.name, arm_sha256(arm), "a test", 0, names, (0.0,) * len(names), tuple(segments)
         )
-        return with_robot_time(plan, arm)
+        return with_robot_time(plan, arm.limits(load_mechanism(arm)))
 
     return make
 

@@ -240,7 +240,8 @@ def run(
         made = read_plan(plan)
         with about_file(plan):
             # robot time and margin are computed, whatever the file says
-            made = with_robot_time(checked(made, arm_file, mechanism), arm_file)
+            made = checked(made, arm_file, mechanism)
+        made = with_robot_time(made, arm_file.limits(mechanism))
     else:
         made = plan_experiment(
             experiment,

@@ -463,7 +463,7 @@ def test_ramps_resume_with_the_interrupted_pair(make_arm, tmp_path):
             tuple(segments),
             purpose="breakaway",
         ),
-        arm,
+        arm.limits(load_mechanism(arm)),
     )
     finish = RunWriter.finish
 

@@ -16,6 +16,7 @@ from stribeck.experiments.plans.motion_profile import with_robot_time
 from stribeck.experiments.plans.plan import Plan, Segment
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.arm.arm_file import ArmFile
+from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError
 from stribeck.ident.identify import identify
 from stribeck.ident.log.finding import Finding
@@ -580,7 +581,8 @@ def recorded(make_arm: Callable[..., ArmFile], tmp_path: Path) -> Callable[..., 
         plan = Plan(
             arm.name, arm_sha256(arm), "a test", 0, ("turn", "lift"), (0.0, 0.0), tuple(segments)
         )
-        return load_run(drive_plan(arm, with_robot_time(plan, arm), tmp_path / "campaign"))
+        plan = with_robot_time(plan, arm.limits(load_mechanism(arm)))
+        return load_run(drive_plan(arm, plan, tmp_path / "campaign"))
 
     return make
 
