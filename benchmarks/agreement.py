@@ -74,9 +74,8 @@ def table(figures: dict[str, Any]) -> Table:
     ]
     return Table(
         f"{len(joints) // len(rows)} joints a row. The difference is the rms over the speeds and "
-        "loads that both methods measured, at the "
-        "same temperature. A point is within the bands if its difference is inside both 95 % "
-        "bands combined.",
+        "loads that both methods measured, at the same temperature. A point is within the bands "
+        "if its difference is inside both 95 % bands combined.",
         [
             "disturbance",
             "difference %, median (largest)",

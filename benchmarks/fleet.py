@@ -71,9 +71,8 @@ def table(figures: dict[str, Any]) -> Table:
     shares = ("found", "false_discovery_rate", "arms_covered", "new_covered")
     return Table(
         "Six joints, 200 arms, five days, 5 % between arms, 1.5 % between days, 2 % noise, 3 % of "
-        "the joints changed, unless a row says otherwise. Goals: "
-        f"{100.0 * GOALS['found']:g} % found in both first rows, at most "
-        f"{100.0 * GOALS['false']:g} % false discoveries.",
+        f"the joints changed, unless a row says otherwise. Goals: {100.0 * GOALS['found']:g} % "
+        f"found in both first rows, at most {100.0 * GOALS['false']:g} % false discoveries.",
         [
             "fleet",
             "found %",

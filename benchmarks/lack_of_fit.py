@@ -135,9 +135,8 @@ def table(figures: dict[str, Any]) -> Table:
     return Table(
         f"Per cent of {figures['rows'][0]['joints']} joints (wrong laws: a fifth) whose law is "
         "called wrong. A misfit is the rms residual of the wrong law relative to the scatter of "
-        "round trips. Goals: at most "
-        f"{100 * FALSE:g} % for a right law, at least {100 * POWER:g} % at misfit 1, "
-        f"{100 * HELD:g} % of the states in the band after an alarm (least: "
+        f"round trips. Goals: at most {100 * FALSE:g} % for a right law, at least {100 * POWER:g} "
+        f"% at misfit 1, {100 * HELD:g} % of the states in the band after an alarm (least: "
         f"{100.0 * min(held, default=1.0):.0f} %).",
         ["truth", "law fitted", *_COLUMNS],
         rows,

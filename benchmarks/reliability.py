@@ -212,8 +212,7 @@ FAULTS: dict[str, Required] = {
     ),
     SECOND: Required(
         "refused if the first program has power; the first program continues; after simultaneous "
-        "starts both "
-        "may stop",
+        "starts both may stop",
         rf"reads back|was reset|{TAKEN}|{TORN}",
         tolerated=True,
         harmless="power",

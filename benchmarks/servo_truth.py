@@ -47,12 +47,10 @@ class ServoPendulum:
         path = folder / "pendulum.urdf"
         path.write_text(
             '<robot name="pendulum"><link name="base"/><link name="arm"><inertial><origin xyz="0 '
-            f'0 {-self.length}"/>'
-            f'<mass value="{self.mass}"/><inertia ixx="1e-6" iyy="1e-6" izz="1e-6" ixy="0" '
-            'ixz="0" iyz="0"/>'
-            '</inertial></link><joint name="hinge" type="continuous"><parent link="base"/><child '
-            'link="arm"/>'
-            '<axis xyz="0 1 0"/></joint></robot>'
+            f'0 {-self.length}"/><mass value="{self.mass}"/><inertia ixx="1e-6" iyy="1e-6" '
+            'izz="1e-6" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="hinge" '
+            'type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 '
+            '0"/></joint></robot>'
         )
         return path
 

@@ -99,8 +99,7 @@ def table(figures: dict[str, Any]) -> Table:
     return Table(
         "lab6; the worst joint, and the worst time step from 1 to 5 ms. At rest 0.9 of static "
         "friction pulls: motion in two seconds, and speed up to 60 s (Genesis 20 s, Newton 10 s). "
-        "Goals: attach 0.1 %, MJCF 1 % without load, "
-        "2e-8 rad/s, 200 µs. All on the CPU."
+        "Goals: attach 0.1 %, MJCF 1 % without load, 2e-8 rad/s, 200 µs. All on the CPU."
         + (f" Not installed: {left_out}." if left_out else ""),
         [
             "friction by",

@@ -135,8 +135,7 @@ def check_arm(arm: ArmFile, reset: bool = False) -> Findings:
     )
     summary += (
         f" (measured {(len(t) - 1) / (t[-1] - t[0]):.1f} Hz), {100 * made.link.load():.0f} % of "
-        "the bus, "
-        f"watchdog {watchdog}"
+        f"the bus, watchdog {watchdog}"
     )
     notes = (
         *made.outside(),
@@ -153,9 +152,8 @@ def _coupled(mechanism: Mechanism) -> list[str]:
     pairs = {} if mechanism.transmission is None else mechanism.transmission.pairs
     return [
         f"the motor of {name} travels by "
-        f"{' + '.join(f'{ratio:g} {joint}' for joint, ratio in row.items())} "
-        "([transmission]); the limits in its drive are as wide as the limits of these joints "
-        "require"
+        f"{' + '.join(f'{ratio:g} {joint}' for joint, ratio in row.items())} ([transmission]); the "
+        "limits in its drive are as wide as the limits of these joints require"
         for name, row in pairs.items()
     ]
 
@@ -221,8 +219,7 @@ def _unseen(arm: WiredArm, samples: Sequence[JointSample]) -> list[str]:
     ]
     said = (
         f"{', '.join(blind)}: the drives report no temperature, so the arm file's temperature "
-        "limit is not monitored; only "
-        "the drives' own limits act"
+        "limit is not monitored; only the drives' own limits act"
     )
     return [said] if blind else []
 
@@ -263,15 +260,13 @@ def _notes(arm: WiredArm) -> list[str]:
     if not arm.prompt:
         notes.append(
             "this computer grants the program no real-time priority; cycles may be late when the "
-            "computer is busy (set "
-            "rtprio in limits.conf)"
+            "computer is busy (set rtprio in limits.conf)"
         )
     missed = int(arm.tally.missed.sum())
     if missed:
         notes.append(
             f"{missed} replies came late or were lost, {arm.tally.late} cycles began late: lower "
-            "driver.rate, or check "
-            "the bus"
+            "driver.rate, or check the bus"
         )
     if arm.link.corrupt:
         notes.append(

@@ -57,8 +57,7 @@ def mixed_modes(command: Command, transmission: Transmission | None) -> str | No
             names = [transmission.names[j] for j in moved]
             return (
                 f"{' and '.join(names)} share the motor of {transmission.names[motor]}; all of "
-                "them must be in the same "
-                "mode, torque or velocity"
+                "them must be in the same mode, torque or velocity"
             )
     return None
 

@@ -102,8 +102,7 @@ class ReplayArm:
             self.stop("command for another number of joints")
             raise ReplayMismatch(
                 f"the velocity command has {command.velocity.size} value(s) for {len(recorded)} "
-                "joints "
-                f"({', '.join(run.names)})"
+                f"joints ({', '.join(run.names)})"
             )
         # nan: no command was recorded
         differs = ~(np.abs(command.velocity - recorded) <= _TOLERANCE) & ~np.isnan(recorded)

@@ -272,7 +272,6 @@ class Supervisor:
         if frequency[j] == 0.0:
             return ""
         return (
-            f"{self.names[j]} swings about its set-points at {frequency[j]:.2g} Hz: its velocity loop "
-            "is unstable; lower the "
-            "drive's gains (in simulation: bandwidth)"
+            f"{self.names[j]} swings about its set-points at {frequency[j]:.2g} Hz: its velocity "
+            "loop is unstable; lower the drive's gains (in simulation: bandwidth)"
         )

@@ -10,8 +10,7 @@ LINK = (
 )
 JOINT = (
     '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="{}" '
-    'rpy="{}"/><axis xyz="0 0 1"/>'
-    '<limit lower="-2" upper="2" effort="20" velocity="2"/></joint>'
+    'rpy="{}"/><axis xyz="0 0 1"/><limit lower="-2" upper="2" effort="20" velocity="2"/></joint>'
 )
 # a plane that is tilted; every link has axes of its own
 URDF = (

@@ -117,11 +117,10 @@ def two_links(
     limit = '<limit lower="-1" upper="1" velocity="1" effort="1"/>'
     return (
         f'<robot name="r"><link name="base"/><link name="upper">{first}</link><link '
-        f'name="lower">{second}</link>'
-        f'<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>'
-        f'<axis xyz="0 1 0"/>{limit}</joint>'
-        f'<joint name="elbow" type="{kind}"><parent link="upper"/><child link="lower"/>'
-        f'<origin xyz="1 0 0"/><axis xyz="0 1 0"/>{limit}{more}</joint></robot>'
+        f'name="lower">{second}</link><joint name="shoulder" type="revolute"><parent '
+        f'link="base"/><child link="upper"/><axis xyz="0 1 0"/>{limit}</joint><joint name="elbow" '
+        f'type="{kind}"><parent link="upper"/><child link="lower"/><origin xyz="1 0 0"/><axis '
+        f'xyz="0 1 0"/>{limit}{more}</joint></robot>'
     )
 
 

@@ -162,8 +162,6 @@ def refuse_unheld_settings(config: DriveConfig) -> None:
         if not least <= setting.value <= most:
             raise InputError(
                 f"joints.{name}: the {setting.what} is {setting.value} counts, but object "
-                f"0x{setting.index:04X} of "
-                f"the drive holds {least} to {most} only; correct the joint's limits, gear_ratio, "
-                "position_counts, "
-                "velocity_counts or rated_torque"
+                f"0x{setting.index:04X} of the drive holds {least} to {most} only; correct the "
+                "joint's limits, gear_ratio, position_counts, velocity_counts or rated_torque"
             )

@@ -149,8 +149,7 @@ class Scale:
         if not abs(exact) < 2 ** (bits - 1) - 1:
             raise DriverError(
                 f"a {quantity} of {value:.4g} is {exact:.4g} counts, which do not fit the drive's "
-                f"field of {bits} "
-                "bits; check gear_ratio and the counts in the arm file"
+                f"field of {bits} bits; check gear_ratio and the counts in the arm file"
             )
         return round(exact)
 

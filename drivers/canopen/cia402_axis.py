@@ -253,8 +253,7 @@ class CanopenAxis(Axis):
             self._goal, self._torque_target = "held", 0
             raise self.sdo.error(
                 f"still reports mode {self._shown} (0x6061) {1e3 * late:.0f} ms after the command "
-                "for mode "
-                f"{self._mode}"
+                f"for mode {self._mode}"
             )
 
     # received frames, in the reader's thread

@@ -98,19 +98,17 @@ def check_drive(sdo: SdoClient, config: DriveConfig) -> None:
         if of.said is not None and abs(of.said[0] - of.stated) > 0.01 * of.said[0]:
             raise sdo.error(
                 f"counts {of.what} in {of.said[1]} (0x{of.index:04X}): {of.said[0]:g} counts at "
-                "one motor revolution "
-                f"per {of.per}; the arm file states {of.stated:g} ({of.key}). Every {of.what} "
-                "would be wrong by the "
-                "ratio of these numbers. Correct the arm file, or the drive's unit"
+                f"one motor revolution per {of.per}; the arm file states {of.stated:g} ({of.key}). "
+                f"Every {of.what} would be wrong by the ratio of these numbers. Correct the arm "
+                "file, or the drive's unit"
             )
     polarity = sdo.read(0x607E, 0, "<B") or 0
     if polarity & _REVERSED:
         raise sdo.error(
             f"has a polarity that reverses signs (0x607E = 0x{polarity:02X}). Drives differ in "
-            "whether they reverse "
-            "set-points or readings, and whether of position, velocity or torque. Set 0x607E to "
-            "0, and state "
-            "direction = -1 in the arm file if the joint turns the other way"
+            "whether they reverse set-points or readings, and whether of position, velocity or "
+            "torque. Set 0x607E to 0, and state direction = -1 in the arm file if the joint turns "
+            "the other way"
         )
     if state(sdo) in cia402.FAULTS:
         raise sdo.error(
@@ -125,8 +123,7 @@ def refuse_company(sdo: SdoClient) -> None:
     if state(sdo) == "operation enabled":
         raise sdo.error(
             "is powered and follows another program, or a program ended without stopping the "
-            "drive; end that "
-            "program, or switch the drive off, first"
+            "drive; end that program, or switch the drive off, first"
         )
 
 
@@ -151,9 +148,8 @@ def _check_rated_torque(sdo: SdoClient, config: DriveConfig) -> None:
     if abs(found - stated) > 0.01 * stated:
         raise sdo.error(
             f"reports a rated torque of {found:g} N·m (0x6076, in {unit}); the arm file states "
-            f"{stated:g} N·m. "
-            "Every torque would be wrong by the ratio of these numbers. Correct rated_torque or "
-            "rated_torque_unit"
+            f"{stated:g} N·m. Every torque would be wrong by the ratio of these numbers. Correct "
+            "rated_torque or rated_torque_unit"
         )
 
 

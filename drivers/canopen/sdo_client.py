@@ -117,8 +117,7 @@ class SdoClient:
         if not setting.confirmed_by(found):
             raise self.error(
                 f"did not accept {setting.what} = {setting.value} "
-                f"(0x{setting.index:04X}:{setting.sub}): it reads "
-                f"back {found}"
+                f"(0x{setting.index:04X}:{setting.sub}): it reads back {found}"
             )
 
     def read(self, index: int, sub: int, form: str) -> int | None:

@@ -145,10 +145,8 @@ class DynamixelAxis(Axis):
                 if powered and setting.locked:
                     raise self.registers.error(
                         f"holds its joint, and its {setting.what} differs from the needed value "
-                        "but "
-                        "cannot be changed under power; support the arm, then switch the servo's "
-                        "supply "
-                        "off and on"
+                        "but cannot be changed under power; support the arm, then switch the "
+                        "servo's supply off and on"
                     )
                 self.registers.write(setting)
         for setting in told:
@@ -174,8 +172,7 @@ class DynamixelAxis(Axis):
         if self.registers.read_once(dxl.INDIRECT) != dxl.indirect_addresses():
             raise self.registers.error(
                 "was reset after it had been set up: its position may be wrong by whole turns. "
-                "Connect "
-                "again with the horn within half a turn of zero_offset"
+                "Connect again with the horn within half a turn of zero_offset"
             )
         self.ours = True
         for setting in profile(self.keys):

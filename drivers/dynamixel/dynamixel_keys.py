@@ -91,8 +91,7 @@ class ServoConfig:
         if joint.torque > most * _FULL_CURRENT:
             raise InputError(
                 f"joints.{joint.name}.torque = {joint.torque:g} {joint.torque_unit} exceeds the "
-                "largest torque that "
-                f"{name} can give at the joint, {most:.3g} {joint.torque_unit}, so this limit "
-                "could never trip. "
-                "Lower torque, or correct model, reduction or torque_constant"
+                f"largest torque that {name} can give at the joint, {most:.3g} "
+                f"{joint.torque_unit}, so this limit could never trip. Lower torque, or correct "
+                "model, reduction or torque_constant"
             )

@@ -72,17 +72,15 @@ class DynamixelLink(DriveLink):
             if reply is None or not reply.data:
                 raise DriverError(
                     f"servo {servo} is on the line but not in the arm file, and does not say "
-                    "whether it follows a "
-                    "servo of the arm (Secondary ID, register 12); check its wiring, or remove it "
-                    "from the line"
+                    "whether it follows a servo of the arm (Secondary ID, register 12); check its "
+                    "wiring, or remove it from the line"
                 )
             leader = self._by_id.get(dxl.SECONDARY_ID.unpack(reply.data))
             if leader is not None:
                 raise DriverError(
                     f"servo {servo} follows the commands to servo {leader.drive.id}, the drive of "
                     f"{leader.joint.name} (Secondary ID, register 12); joints with two servos "
-                    "cannot be driven, "
-                    "since the torque of only one servo would be read"
+                    "cannot be driven, since the torque of only one servo would be read"
                 )
 
     def start(self) -> None:

@@ -324,7 +324,6 @@ class Scale:
         if not abs(exact) <= 256 * TURN - 1:
             raise DriverError(
                 f"a position of {position:.4g} is {exact / TURN:.4g} turns of the horn, more than "
-                "the 256 that the "
-                "servo counts; check reduction and zero_offset"
+                "the 256 that the servo counts; check reduction and zero_offset"
             )
         return round(exact)

@@ -40,8 +40,7 @@ def check_servo(registers: ServoRegisters, config: ServoConfig) -> None:
         name = next((name for name, known in MODELS.items() if known.number == number), "another")
         raise registers.error(
             f"reports model number {number} ({name}); the arm file states {config.drive.model}, "
-            "which has "
-            f"number {model.number}. Every torque would be wrong. Correct model or id"
+            f"which has number {model.number}. Every torque would be wrong. Correct model or id"
         )
     leader = registers.read(dxl.SECONDARY_ID)
     if leader <= dxl.LAST_ID:
@@ -58,17 +57,14 @@ def check_servo(registers: ServoRegisters, config: ServoConfig) -> None:
     if registers.read(dxl.DRIVE_MODE) & dxl.REVERSE:
         raise registers.error(
             "is in Reverse Mode (bit 0 of register 10). stribeck does not clear this bit, since "
-            "other software "
-            "would then turn the joint the other way. Clear the bit yourself, and state direction "
-            "in the arm "
-            "file"
+            "other software would then turn the joint the other way. Clear the bit yourself, and "
+            "state direction in the arm file"
         )
     fault = registers.read(dxl.HARDWARE_ERROR)
     if fault:
         raise registers.error(
             f"has a fault, {dxl.hardware_words(fault)}; remove its cause, then clear the fault "
-            "with "
-            "stribeck check --reset"
+            "with stribeck check --reset"
         )
 
 
@@ -90,6 +86,5 @@ def refuse_leader(registers: ServoRegisters, powered: bool, tripped: bool) -> No
     if powered and not tripped:
         raise registers.error(
             "is powered and follows another program, or a program ended without stopping the "
-            "servo; end that "
-            "program, or switch the servo off, first"
+            "servo; end that program, or switch the servo off, first"
         )

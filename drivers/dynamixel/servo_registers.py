@@ -72,8 +72,7 @@ class ServoRegisters:
         if found != setting.value:
             raise self.error(
                 f"did not accept {setting.what} = {setting.value} (register "
-                f"{setting.item.address}): it reads back "
-                f"{found}"
+                f"{setting.item.address}): it reads back {found}"
             )
 
     def _ask(self, instruction: int, parameters: bytes, size: int, what: str) -> bytes:

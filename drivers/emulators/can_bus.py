@@ -64,8 +64,7 @@ def only_one(place: str, arm: ArmFile, address: str) -> Iterator[None]:
             if error.errno == errno.EADDRINUSE:
                 raise InputError(
                     f"{arm.path}: another emulator listens on {address}; end that emulator, or "
-                    "give driver.bus "
-                    "another port"
+                    "give driver.bus another port"
                 ) from error
         yield
 

@@ -72,9 +72,8 @@ def emulate(
     """
     if arm.driver.kind == "simulated":
         raise InputError(
-            f"{arm.path}: a simulated arm has no drives to emulate; name an arm whose [driver] "
-            "has one of the kinds "
-            f"{', '.join(EMULATORS)}, for example lab6-canopen"
+            f"{arm.path}: a simulated arm has no drives to emulate; name an arm whose [driver] has "
+            f"one of the kinds {', '.join(EMULATORS)}, for example lab6-canopen"
         )
     if arm.driver.kind not in EMULATORS:
         raise unknown_name("kind of emulator", arm.driver.kind, EMULATORS)

@@ -48,9 +48,8 @@ class TcpLine:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise InputError(
-                    f"driver.port = {url!r}: another program, perhaps an emulator, listens on "
-                    "this port; end that "
-                    "program, or state another port"
+                    f"driver.port = {url!r}: another program, perhaps an emulator, listens on this "
+                    "port; end that program, or state another port"
                 ) from error
             raise
         self._clients: dict[socket.socket, bytearray] = {}

@@ -58,11 +58,9 @@ class CubemarsAxis(PolledAxis):
         if (pull := step * joint.velocity) > _STEP * joint.torque:
             raise InputError(
                 f"joints.{joint.name}.drive.kp = {drive.kp:g}: at {joint.velocity:g} "
-                f"{joint.position_unit}/s "
-                f"each step of the position ramp would add {pull:.3g} {joint.torque_unit}, and a "
-                "lost frame twice "
-                f"as much; at most {_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of "
-                "the torque limit, "
+                f"{joint.position_unit}/s each step of the position ramp would add {pull:.3g} "
+                f"{joint.torque_unit}, and a lost frame twice as much; at most "
+                f"{_STEP * joint.torque:.3g} {joint.torque_unit}, {_STEP:g} of the torque limit, "
                 "are allowed. Lower kp or velocity, or raise driver.rate"
             )
         if drive.kp and drive.kd > drive.kp * keys.watchdog:
@@ -126,9 +124,8 @@ class CubemarsAxis(PolledAxis):
         error = self._state() or self._fault
         if error:
             raise self.error(
-                f"has a fault: {mit.cubemars_words(error)}; remove its cause, then clear the "
-                "fault with stribeck "
-                "check --reset"
+                f"has a fault: {mit.cubemars_words(error)}; remove its cause, then clear the fault "
+                "with stribeck check --reset"
             )
         self._powered = False
 
@@ -372,8 +369,7 @@ class CubemarsLink(PolledLink):
         if slowest is None:
             raise InputError(
                 f"joints.{name}.drive.kp = 0: state joints.{name}.slowest, which decides whether "
-                "kd alone can hold "
-                "the joint's speed against gravity"
+                "kd alone can hold the joint's speed against gravity"
             )
         low, high = np.array([other.joint.position for other in self._motors]).T
         found = self._most_gravity(j, low, high)
@@ -381,10 +377,8 @@ class CubemarsLink(PolledLink):
         if found > allowed:
             raise InputError(
                 f"joints.{name}.drive.kp = 0: a gravity torque of {found:.3g} N·m would pull the "
-                "joint off its "
-                f"slowest speed, {slowest:g} rad/s; without kp at most {allowed:.3g} N·m are "
-                "allowed (0.1 kd "
-                "slowest). State kp"
+                f"joint off its slowest speed, {slowest:g} rad/s; without kp at most {allowed:.3g} "
+                "N·m are allowed (0.1 kd slowest). State kp"
             )
 
     def _most_gravity(self, j: int, low: np.ndarray, high: np.ndarray) -> float:
@@ -392,8 +386,7 @@ class CubemarsLink(PolledLink):
         if self.mechanism.chain is not None:
             raise InputError(
                 f"{self.mechanism.name} is a closed chain, for which the largest gravity torque "
-                "within the limits "
-                "is not computed; state joints.NAME.drive.kp above 0"
+                "within the limits is not computed; state joints.NAME.drive.kp above 0"
             )
 
         def spared(q: np.ndarray) -> float:

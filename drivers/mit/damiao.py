@@ -102,8 +102,7 @@ class DamiaoAxis(PolledAxis):
         if status not in (0, mit.ENABLED):
             raise self.error(
                 f"has a fault: {mit.damiao_words(status)}; remove its cause, then clear the fault "
-                "with stribeck "
-                "check --reset"
+                "with stribeck check --reset"
             )
         holds = status == mit.ENABLED
         self._refuse_leader(holds)
@@ -129,8 +128,7 @@ class DamiaoAxis(PolledAxis):
         ):
             raise self.error(
                 "is powered and follows another program, or a program ended without stopping the "
-                "motor; end that "
-                "program, or switch the motor off, first"
+                "motor; end that program, or switch the motor off, first"
             )
 
     def _turns(self) -> bool:
@@ -147,10 +145,9 @@ class DamiaoAxis(PolledAxis):
             if not abs(is_ - says) <= 1e-3 * says:
                 raise self.error(
                     f"has a {key} range of {is_:g} {unit} (registers 21-23: {found.position:g}, "
-                    f"{found.velocity:g}, "
-                    f"{found.torque:g}); the arm file states {says:g} {unit}. Every {key} would "
-                    "be wrong by the "
-                    "ratio of these numbers. Correct motor or ranges"
+                    f"{found.velocity:g}, {found.torque:g}); the arm file states {says:g} {unit}. "
+                    f"Every {key} would be wrong by the ratio of these numbers. Correct motor or "
+                    "ranges"
                 )
 
     def watch(self, on: bool) -> None:
@@ -195,8 +192,7 @@ class DamiaoAxis(PolledAxis):
         if not abs(shaft) <= self.shaft.spans.velocity:
             raise self.error(
                 f"cannot turn at {velocity:.4g} rad/s, {shaft:.4g} rad/s at its shaft: its "
-                "velocity range ends at "
-                f"{self.shaft.spans.velocity:.4g} rad/s"
+                f"velocity range ends at {self.shaft.spans.velocity:.4g} rad/s"
             )
         return Frame(mit.VELOCITY + self.drive.id, mit.pack_velocity(shaft))
 
@@ -288,9 +284,8 @@ class DamiaoLink(PolledLink):
                 if identifier in taken:
                     raise InputError(
                         f"joints.{joint.name}.drive: its {what} would use the CAN identifier "
-                        f"0x{identifier:X}, "
-                        f"which is taken by {taken[identifier]}; give each motor id and reply of "
-                        "its own"
+                        f"0x{identifier:X}, which is taken by {taken[identifier]}; give each motor "
+                        "id and reply of its own"
                     )
                 taken[identifier] = f"{what} of {joint.name}"
         super().__init__(

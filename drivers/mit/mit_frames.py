@@ -130,8 +130,7 @@ def _counts(value: float, low: float, high: float, bits: int, what: str) -> int:
     if not low <= value <= high:
         raise DriverError(
             f"a {what} of {value:.4g} does not fit its field of the frame, {low:g} ... {high:g}; "
-            "check motor or "
-            "ranges, and gear, in the arm file"
+            "check motor or ranges, and gear, in the arm file"
         )
     # truncated, as in the makers' code
     return int((value - low) * (2**bits - 1) / (high - low))

@@ -91,8 +91,6 @@ class Shaft:
             if not needed < span:
                 raise InputError(
                     f"joints.{joint.name}.{what}: the limit is {needed:.4g} {unit} at the motor's "
-                    "shaft, but the "
-                    f"motor's {what} range ends at {span:.4g} {unit}; lower the limit, or correct "
-                    "motor, ranges or "
-                    "gear"
+                    f"shaft, but the motor's {what} range ends at {span:.4g} {unit}; lower the "
+                    "limit, or correct motor, ranges or gear"
                 )

@@ -60,8 +60,7 @@ class OdriveKeys(PolledKeys):
         if missing or unknown:
             raise ValueError(
                 f"{', '.join(missing or unknown)}: {'missing' if missing else 'not needed'}; the "
-                "numbers are the "
-                "ids in flat_endpoints.json of this firmware"
+                "numbers are the ids in flat_endpoints.json of this firmware"
             )
         if twice := [
             name for name, number in endpoints.items() if list(endpoints.values()).count(number) > 1

@@ -109,8 +109,7 @@ class OdriveAxis(PolledAxis):
         if error:
             raise self.error(
                 f"has a fault: {cansimple.error_words(error)}; remove its cause, then clear the "
-                "fault with stribeck "
-                "check --reset"
+                "fault with stribeck check --reset"
             )
         if state not in (cansimple.IDLE, cansimple.CLOSED_LOOP):
             raise self.error(f"is busy: {cansimple.state_words(state)}")
@@ -118,12 +117,9 @@ class OdriveAxis(PolledAxis):
         if not (self.keys.relative_positions or self.read(ABSOLUTE)):
             raise self.error(
                 "counts positions from its place at power-up (absolute_setpoints is false): after "
-                "a power-up in "
-                "another posture, zero_offset and every position limit would be wrong. Set "
-                "absolute_setpoints on "
-                "the ODrive; or state driver.relative_positions = true and bring the arm to the "
-                "same posture before "
-                "each power-up"
+                "a power-up in another posture, zero_offset and every position limit would be "
+                "wrong. Set absolute_setpoints on the ODrive; or state driver.relative_positions = "
+                "true and bring the arm to the same posture before each power-up"
             )
         torque = self.joint.torque / abs(self._torque)
         mode = self._frame(
@@ -153,8 +149,7 @@ class OdriveAxis(PolledAxis):
         if state == cansimple.CLOSED_LOOP and (self.read(WATCHDOG) or self.read(INPUT_VELOCITY)):
             raise self.error(
                 "is powered and follows another program, or a program ended without stopping the "
-                "axis; end that "
-                "program, or set the axis to idle, first"
+                "axis; end that program, or set the axis to idle, first"
             )
 
     def _compare_firmware(self) -> None:
@@ -186,8 +181,7 @@ class OdriveAxis(PolledAxis):
             self._question(name),
             name,
             f" when asked for endpoint {self.keys.endpoints[name]}, which driver.endpoints states "
-            "for "
-            f"{name}; compare driver.endpoints with flat_endpoints.json of this firmware",
+            f"for {name}; compare driver.endpoints with flat_endpoints.json of this firmware",
         )
         return value
 
@@ -249,8 +243,7 @@ class OdriveAxis(PolledAxis):
         if not abs(velocity / self._turn) <= _FASTEST:
             raise self.error(
                 f"cannot take a set-point of {velocity:.4g} rad/s, {velocity / self._turn:.4g} "
-                "revolutions per "
-                "second"
+                "revolutions per second"
             )
         return self._frame(cansimple.VELOCITY, cansimple.pack_velocity(velocity / self._turn))
 

@@ -147,10 +147,9 @@ def _rod(model: "mujoco.MjModel", body: int, start: Array, key: str) -> tuple[Ar
             return e, length, axial
     raise InputError(
         f"{key}: the link is not a uniform rod that begins at its joint's origin: a rod of "
-        f"{mass:g} kg with its "
-        f"centre of mass at {np.round(half, 4).tolist()} m has {mass * length**2 / 12.0:.4g} "
-        "kg·m² across, the "
-        f"model states {np.round(model.body_inertia[body], 5).tolist()}; only uniform rods can bend"
+        f"{mass:g} kg with its centre of mass at {np.round(half, 4).tolist()} m has "
+        f"{mass * length**2 / 12.0:.4g} kg·m² across, the model states "
+        f"{np.round(model.body_inertia[body], 5).tolist()}; only uniform rods can bend"
     )
 
 

@@ -197,8 +197,7 @@ def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> Physics
     if truth.passive and mechanism.chain is None:
         raise InputError(
             f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is not a "
-            "closed chain; every "
-            "joint has a drive, and its friction belongs in simulation.joints"
+            "closed chain; every joint has a drive, and its friction belongs in simulation.joints"
         )
     if mechanism.chain is not None:
         return _closed_model(arm, mechanism.chain.whole, names, truth)
@@ -304,8 +303,7 @@ def _closed_model(
             if getattr(joint_truth, knob) is not None:
                 raise InputError(
                     f"{arm.path}: simulation.joints.{name}.{knob}: elastic joints and links of "
-                    "closed chains are "
-                    "not simulated; leave this key out"
+                    "closed chains are not simulated; leave this key out"
                 )
         spec.joint(name).armature = max(
             armature(arm, name, joint_truth), float(spec.joint(name).armature)
@@ -313,8 +311,7 @@ def _closed_model(
     if truth.payload.mass > 0.0:
         raise InputError(
             f"{arm.path}: simulation.payload needs an open chain, whose last link carries it; add "
-            "the mass to a "
-            "link of the mechanism, or use mass_error"
+            "the mass to a link of the mechanism, or use mass_error"
         )
     spec.option.gravity = list(arm.gravity)
     spec.option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE

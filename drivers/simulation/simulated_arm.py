@@ -234,6 +234,5 @@ def _refuse_drive_side(arm: ArmFile) -> None:
         if joint.direction != 1 or joint.zero_offset != 0.0:
             raise InputError(
                 f"{arm.path}: joints.{name}: direction and zero_offset describe a real drive; a "
-                "simulated drive has "
-                "the model's direction and zero. Leave these keys out"
+                "simulated drive has the model's direction and zero. Leave these keys out"
             )

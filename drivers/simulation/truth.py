@@ -349,8 +349,7 @@ def read_truth(arm: ArmFile, names: tuple[str, ...]) -> Truth:
     if default and SHARED in names:
         raise InputError(
             f"{arm.path}: the model has a joint named {SHARED}, but [simulation.joints.{SHARED}] "
-            "applies to every "
-            "joint; rename that joint in the model"
+            "applies to every joint; rename that joint in the model"
         )
     # messages name the table at fault
     parse_table(_JointBorder, {"simulation": {"joints": {SHARED: default}}}, arm.path)
@@ -432,8 +431,7 @@ def _check_springs(arm: ArmFile, name: str, joint: JointTruth) -> None:
         if joint.stiffness is None and getattr(joint, key):
             raise InputError(
                 f"{arm.path}: simulation.joints.{name}: {key} = {getattr(joint, key):g} needs a "
-                "spring between "
-                "drive and link; state stiffness too"
+                "spring between drive and link; state stiffness too"
             )
     for key, what in (
         ("stiffness", "rotor and link"),
@@ -466,8 +464,7 @@ def _check_memory(where: str, joint: JointTruth) -> None:
     if len(stiffnesses) != len(shares):
         raise InputError(
             f"{where}: stiffnesses has {len(stiffnesses)} values, shares has {len(shares)}; state "
-            "one of each for "
-            "every element"
+            "one of each for every element"
         )
     if shares and abs(sum(shares) - 1.0) > _SHARES:
         raise InputError(

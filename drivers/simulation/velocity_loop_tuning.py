@@ -95,8 +95,7 @@ def tune(
         joint = int(soft[np.argmax(loop)])
         raise InputError(
             f"{path}: joints.{physics.names[joint]}.rotor_inertia is too small, with this elastic "
-            "link, for a "
-            f"velocity loop of {truth.joints[joint].bandwidth:g} Hz; make it "
+            f"link, for a velocity loop of {truth.joints[joint].bandwidth:g} Hz; make it "
             f"{loop.max() / _FINEST_RATE:.3g} times as large"
         )
     # the first modes are those of the drives, with frequency zero
@@ -111,12 +110,10 @@ def tune(
         name, knob, value = physics.spring_key(int(np.argmax(stored)))
         raise InputError(
             f"{path}: {knob} = {value:g}: {name} would vibrate at "
-            f"{swings[fastest] / 2.0 / np.pi:.0f} Hz; "
-            f"the simulation computes at most {_FINEST_RATE:g} steps per second, which allow "
-            "values up to about "
+            f"{swings[fastest] / 2.0 / np.pi:.0f} Hz; the simulation computes at most "
+            f"{_FINEST_RATE:g} steps per second, which allow values up to about "
             f"{value * (_FINEST_RATE / rates[fastest]) ** 2:.2g}. Fewer segments vibrate more "
-            "slowly; without "
-            "this key the part is rigid"
+            "slowly; without this key the part is rigid"
         )
     return Tuning(kp, max(float(rates[fastest]), float(loop.max()), bristles))
 
@@ -139,11 +136,9 @@ def _bristle_rate(physics: PhysicsModel, mobility: Array, path: Path) -> float:
         raise InputError(
             f"{path}: simulation.joints.{name}.{key} = {found}: {name} would vibrate at "
             f"{swings[joint] / 2.0 / np.pi:.0f} Hz before it slides; the simulation computes at "
-            "most "
-            f"{_FINEST_RATE:g} steps per second, which allow {what} up to about "
+            f"most {_FINEST_RATE:g} steps per second, which allow {what} up to about "
             f"{stiffness[joint] * (_FINEST_RATE / rates[joint]) ** 2:.2g}. With a larger armature "
-            "it vibrates "
-            "more slowly; without memory it sticks rigidly"
+            "it vibrates more slowly; without memory it sticks rigidly"
         )
     return float(rates[joint])
 
@@ -167,8 +162,7 @@ def _rigid(physics: PhysicsModel, kp: Array, limits: Limits, dt: float, path: Pa
     if not told:
         raise InputError(
             f"{path}: at none of {_POSTURES} random postures within the position limits do the "
-            "loops close and the "
-            "drives hold the arm; check position and torque in [joints.NAME]"
+            "loops close and the drives hold the arm; check position and torque in [joints.NAME]"
         )
     M, load, transmitted = (np.array(values) for values in zip(*told, strict=True))
     # in closed chains the inertia at a drive depends strongly on the posture: take the largest

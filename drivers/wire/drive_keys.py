@@ -111,8 +111,7 @@ def refuse_shared(
     for joint, address in zip(joints, addresses, strict=True):
         if address in taken:
             raise InputError(
-                f"joints.{joint.name}.drive.{key} = {address} is already used by "
-                f"{taken[address]}; each drive on a "
-                f"bus needs its own {key}"
+                f"joints.{joint.name}.drive.{key} = {address} is already used by {taken[address]}; "
+                f"each drive on a bus needs its own {key}"
             )
         taken[address] = joint.name

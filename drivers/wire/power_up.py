@@ -65,8 +65,6 @@ def _refuse_to_leave(cycle: Cycle, stood: Array, following_error: Array) -> None
             )
             raise DriverError(
                 f"{axis.joint.name} moved from {stood[j]:.4g} to {axis.reading.q:.4g} {unit} "
-                f"{when}, more "
-                f"than its following_error of {allowed:g} {unit}: check the drive's tuning, "
-                "commutation and "
-                "zero, and the joint's brake"
+                f"{when}, more than its following_error of {allowed:g} {unit}: check the drive's "
+                "tuning, commutation and zero, and the joint's brake"
             )

@@ -37,9 +37,8 @@ def open_can(table: dict[str, Any], bit_rate: float) -> can.BusABC:
     """
     if table.get("bitrate", bit_rate) != bit_rate:
         raise InputError(
-            f"driver.bus.bitrate = {table['bitrate']} differs from driver.bit_rate = "
-            f"{bit_rate:g}, from which the "
-            "load of the bus is computed; state driver.bit_rate alone"
+            f"driver.bus.bitrate = {table['bitrate']} differs from driver.bit_rate = {bit_rate:g}, "
+            "from which the load of the bus is computed; state driver.bit_rate alone"
         )
     # keeps frames inside this computer
     local = {"hop_limit": 0} if table.get("interface") == "udp_multicast" else {}

@@ -88,8 +88,7 @@ class WiredArm:
             if self._coupled is not None and not link.knows_coupling:
                 raise InputError(
                     f"[transmission]: the driver {arm.driver.kind} does not support motors that "
-                    "move several "
-                    "joints; remove this table, or use another driver"
+                    "move several joints; remove this table, or use another driver"
                 )
             self.link = link(self.joints, keys, drives)
         self.file = arm
@@ -131,8 +130,7 @@ class WiredArm:
         if load > MOST_LOAD:
             raise InputError(
                 f"{self.file.path}: driver.rate = {self.rate:g} Hz would take {100 * load:.0f} % "
-                "of the bus; at "
-                f"most {100 * MOST_LOAD:.0f} % is safe: lower rate to "
+                f"of the bus; at most {100 * MOST_LOAD:.0f} % is safe: lower rate to "
                 f"{self.rate * MOST_LOAD / load:.0f} Hz or less"
             )
 
@@ -238,9 +236,8 @@ class WiredArm:
             if place < low or place > high:
                 said.append(
                     f"{axis.joint.name} stands at {place:.4g} {axis.joint.position_unit}, outside "
-                    f"its limits {low:.4g} "
-                    f"... {high:.4g}: check zero_offset, direction and gear_ratio before anything "
-                    "moves"
+                    f"its limits {low:.4g} ... {high:.4g}: check zero_offset, direction and "
+                    "gear_ratio before anything moves"
                 )
         return said
 

@@ -281,8 +281,7 @@ class PolledAxis(Axis):
                 self._goal = "off"
                 raise self.error(
                     f"was reset after it had been set up (setting {key}: set to "
-                    f"{self.settings[key][1]:g}, reads "
-                    f"{self.answers[key]:g}); connect again"
+                    f"{self.settings[key][1]:g}, reads {self.answers[key]:g}); connect again"
                 )
 
     def has(self, key: Hashable, found: float) -> bool:

@@ -16,11 +16,10 @@ def lever(folder, low=-3.0, high=3.0, effort=50.0):
     path = folder / "lever.urdf"
     path.write_text(
         '<robot name="lever"><link name="base"/><link name="arm"><inertial><origin xyz="0.5 0 '
-        '0"/><mass value="2"/>'
-        '<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-        '<joint name="lift" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 '
-        '-1 0"/>'
-        f'<limit lower="{low}" upper="{high}" effort="{effort}" velocity="2"/></joint></robot>',
+        '0"/><mass value="2"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" '
+        'iyz="0"/></inertial></link><joint name="lift" type="revolute"><parent '
+        f'link="base"/><child link="arm"/><axis xyz="0 -1 0"/><limit lower="{low}" upper="{high}" '
+        f'effort="{effort}" velocity="2"/></joint></robot>',
         encoding="utf-8",
     )
     return path

@@ -141,8 +141,7 @@ class TestGuesses:
             ),
             (
                 "Zeit;Istposition Achse 1;Istposition Achse 2;Sollposition Achse 1;Sollposition "
-                "Achse 2;Iststrom Achse 1;"
-                "Iststrom Achse 2",
+                "Achse 2;Iststrom Achse 1;Iststrom Achse 2",
                 "Zeit;Istposition Achse 1;Istposition Achse 2;Iststrom Achse 1;Iststrom Achse 2",
             ),
             ("t,pos_1,pos_2,eff_1,eff_2", "t pos_1 pos_2 eff_1 eff_2"),

@@ -205,8 +205,7 @@ class TestMalice:
         "view",
         [
             "CREATE VIEW messages AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM "
-            "n) "
-            "SELECT x AS id, 1 AS topic_id, x AS timestamp, x'00' AS data FROM n",
+            "n) SELECT x AS id, 1 AS topic_id, x AS timestamp, x'00' AS data FROM n",
             None,
         ],
     )

@@ -115,8 +115,7 @@ class TestGeneralMotion:
         said = " ".join(outcome.out.split())
         assert (
             "note turn: the torque is in A and the torque constant cannot be fitted to gravity "
-            "(the gravity torque hardly "
-            "varies)"
+            "(the gravity torque hardly varies)"
         ) in said
         assert "State joints.turn.torque_constant in the arm file" in said
         assert "the torque is constant" not in said

@@ -266,8 +266,7 @@ class TestTables:
         assert outcome.code == 2
         assert (
             f"left_{names[0]}.pos and right_{names[0]}.pos fit turn equally well, and so do other "
-            "columns: give the columns "
-            "of one arm" in outcome.err.replace("\n", " ")
+            "columns: give the columns of one arm" in outcome.err.replace("\n", " ")
         )
 
     @pytest.mark.slow

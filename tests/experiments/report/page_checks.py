@@ -107,8 +107,7 @@ def check_dark_button(browser: Browser, page: Path) -> None:
         if browser.ask("!!document.querySelector('.live .main-svg')"):
             browser.wait(
                 "document.querySelector('.live .main-svg').style.background.replaceAll(' ', '') "
-                "=== "
-                f"'{paper.replace(' ', '')}'"
+                f"=== '{paper.replace(' ', '')}'"
             )
 
 

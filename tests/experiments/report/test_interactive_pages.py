@@ -157,8 +157,7 @@ def test_the_checks_find_a_faulty_page(browser, tmp_path):
     page = tmp_path / "faulty.html"
     page.write_text(
         '<!DOCTYPE html><html><head><meta charset="utf-8"></head><body '
-        'style="background:#fff"><button></button>'
-        '<p style="color:#aaa">pale</p><p '
+        'style="background:#fff"><button></button><p style="color:#aaa">pale</p><p '
         'style="width:2000px">wide</p><script>console.error("no")</script>',
         encoding="utf-8",
     )
@@ -203,8 +202,7 @@ def test_a_toggle_by_key_hides_its_points(browser, report):
     ):
         browser.ask(
             "[...document.querySelectorAll('#joint-1 fieldset')].find(one => "
-            f"one.textContent.startsWith('{title}'))"
-            ".querySelector('input').focus()"
+            f"one.textContent.startsWith('{title}')).querySelector('input').focus()"
         )
         browser.press(" ")
         left = left[kept.reindex(left.index)]
@@ -267,9 +265,8 @@ def test_points_and_parameters_are_saved(browser, report, tmp_path):
     page_checks.opened(browser, report)
     browser.ask(
         "(() => { const made = URL.createObjectURL; window.kept = []; URL.createObjectURL = blob "
-        "=> {"
-        "window.kept.push(blob.text()); return made(blob); }; HTMLAnchorElement.prototype.click = "
-        "() => {}; })()"
+        "=> {window.kept.push(blob.text()); return made(blob); }; "
+        "HTMLAnchorElement.prototype.click = () => {}; })()"
     )
     browser.ask("document.querySelectorAll('[data-save]').forEach(one => one.click())")
     points, parameters = browser.ask("Promise.all(window.kept)")
@@ -364,8 +361,7 @@ def test_a_fleet_page_rings_a_picked_arm(browser, pages):
     page_checks.opened(browser, pages["fleet"])
     ringed = (
         "(() => { const ring = document.querySelector('[data-figure=joint-1-time] "
-        ".live').data.find(one => "
-        "one.marker?.symbol === 'circle-open'); return ring.x.length; })()"
+        ".live').data.find(one => one.marker?.symbol === 'circle-open'); return ring.x.length; })()"
     )
     assert browser.ask(ringed) == 0
     browser.ask(

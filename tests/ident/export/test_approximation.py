@@ -99,8 +99,7 @@ def test_losses_name_what_and_where_and_how_much(
         lost, off, offset, *_ = plainly(made, target).losses
         assert lost == (
             f"{name} keeps constant and viscous friction; lost: growth with load (j1), the "
-            "Stribeck effect (j1) and "
-            "the quadratic part (j3)"
+            "Stribeck effect (j1) and the quadratic part (j3)"
         )
         near = approximate(joints["j1"])
         assert f"j1 {near.rms:.2g} (worst {near.worst:.2g}) N·m" in off

@@ -136,9 +136,8 @@ def test_octave_computes_the_same(
     np.savetxt(tmp_path / "states.csv", given.reshape(20, -1), delimiter=",", fmt="%.17g")
     n = made.mechanism.n
     script = (
-        f"x = csvread('states.csv'); for k = 1:20, printf('%.17g ', {found.name[:-2]}(x(k, "
-        f"1:{n}), x(k, {n + 1}:{2 * n}), "
-        f"x(k, {2 * n + 1}:end))); end"
+        f"x = csvread('states.csv'); for k = 1:20, printf('%.17g ', {found.name[:-2]}(x(k, 1:{n}), "
+        f"x(k, {n + 1}:{2 * n}), x(k, {2 * n + 1}:end))); end"
     )
     said = subprocess.run(
         [str(OCTAVE), "-q", "--no-gui", "--eval", script],

@@ -360,8 +360,7 @@ def test_a_simulation_that_begins_again_forgets() -> None:
 def test_friction_of_an_exported_file_does_not_count_twice() -> None:
     bristle = (
         '<actuator><dcmotor name="swing_friction" joint="swing" input="none" motorconst="0 0" '
-        'resistance="1" '
-        'lugre="4000 50 1 1.5 0.1"/><motor name="drive" joint="swing" '
+        'resistance="1" lugre="4000 50 1 1.5 0.1"/><motor name="drive" joint="swing" '
         'gear="3"/></actuator></mujoco>'
     )
     model = mujoco.MjModel.from_xml_string(

@@ -178,8 +178,7 @@ def test_sentences_wrap_between_words_with_indentation(width: int) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "next      stribeck fit 'a folder with spaces in its name and more of them' --out "
-        "somewhere",
+        "next      stribeck fit 'a folder with spaces in its name and more of them' --out somewhere",
         "wrote     in a folder with spaces in its name/: calibration.toml  points.csv",
     ],
 )

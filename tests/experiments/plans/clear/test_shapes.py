@@ -45,9 +45,8 @@ TABLE = '<collision><origin xyz="0 0 -0.3"/><geometry><box size="3 3 0.1"/></geo
 def joint(name, parent, child, x, low=-3.1, high=3.1, axis="0 1 0", kind="revolute"):
     return (
         f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child '
-        f'link="{child}"/><origin xyz="{x} 0 0"/>'
-        f'<axis xyz="{axis}"/><limit lower="{low}" upper="{high}" velocity="3" '
-        'effort="99"/></joint>'
+        f'link="{child}"/><origin xyz="{x} 0 0"/><axis xyz="{axis}"/><limit lower="{low}" '
+        f'upper="{high}" velocity="3" effort="99"/></joint>'
     )
 
 

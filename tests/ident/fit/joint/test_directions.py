@@ -123,8 +123,7 @@ def test_round_trips_of_a_direction_without_viscous_friction() -> None:
     [
         (
             1.07,
-            ". The offset was fitted together with a torque scale of 1.07 times the model's "
-            "gravity",
+            ". The offset was fitted together with a torque scale of 1.07 times the model's gravity",
         ),
         (1.01, ""),
     ],
@@ -137,8 +136,6 @@ def test_an_offset_names_the_scale_with_which_it_was_fitted(scale: float, said: 
     (found,) = offset_finding("elbow", gravity, 4.0)
     assert found.text == (
         "elbow: torque offset of 0.8 ± 0.2 N·m: Coulomb friction is 1.6 N·m greater forward, or "
-        "the zero of "
-        "the torque signal or the model's gravity is wrong. export --to c --offset adds the "
-        "offset to "
-        f"the friction{said}"
+        "the zero of the torque signal or the model's gravity is wrong. export --to c --offset "
+        f"adds the offset to the friction{said}"
     )

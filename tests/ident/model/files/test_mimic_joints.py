@@ -97,11 +97,9 @@ def test_followers_of_an_mjcf_have_the_positions_of_mujoco(
     """Joint equality counts from the reference positions and may hold a joint at a value."""
     text = mjcf(
         f'<body><joint name="a" ref="0.4"/>{BODY}<body><joint name="b" axis="0 1 0" '
-        f'ref="-0.3"/>{BODY}</body></body>'
-        f'<body><joint name="c" axis="1 0 0"/>{BODY}</body>',
+        f'ref="-0.3"/>{BODY}</body></body><body><joint name="c" axis="1 0 0"/>{BODY}</body>',
         '<equality><joint joint1="b" joint2="a" polycoef="0.1 -2 0 0 0"/><joint joint1="c" '
-        'polycoef="0.7 0 0 0 0"/>'
-        '<connect body1="body" anchor="0 0 0" active="false"/></equality>',
+        'polycoef="0.7 0 0 0 0"/><connect body1="body" anchor="0 0 0" active="false"/></equality>',
     ).replace("<body>", '<body name="body">', 1)
     path = written(tmp_path, text, "robot.xml")
     mechanism = load_mechanism(path)

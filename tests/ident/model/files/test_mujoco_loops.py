@@ -145,8 +145,7 @@ FORMS: dict[str, tuple[str, str]] = {
     "what is not active": (
         four_bar(
             f'<connect body1="coupler" body2="rocker" anchor="{TIP}"/><weld body1="crank" '
-            'body2="frame" '
-            'active="false"/><joint joint1="c" joint2="r" active="false"/>'
+            'body2="frame" active="false"/><joint joint1="c" joint2="r" active="false"/>'
         ),
         "spherical",
     ),
@@ -416,10 +415,9 @@ JOINED = f'<connect name="joined" body1="coupler" body2="rocker" anchor="{TIP}"/
         ),
         (
             f'<mujoco><worldbody><body><freejoint name="base"/>{MASS}<body name="a"><joint '
-            f'name="ja"/>{MASS}</body><body name="b">'
-            f'<joint name="jb"/>{MASS}</body></body></worldbody><equality><connect body1="a" '
-            'body2="b" anchor="0 0 0.1"/></equality>'
-            '<actuator><motor joint="ja"/></actuator></mujoco>',
+            f'name="ja"/>{MASS}</body><body name="b"><joint '
+            f'name="jb"/>{MASS}</body></body></worldbody><equality><connect body1="a" body2="b" '
+            'anchor="0 0 0.1"/></equality><actuator><motor joint="ja"/></actuator></mujoco>',
             "joint base is a floating joint",
         ),
     ],

@@ -43,9 +43,8 @@ def machine(rng: np.random.Generator) -> str:
         )
         return (
             f'<body name="b{j}" pos="{numbers(rng.normal(scale=0.4, size=3))}" '
-            f'euler="{numbers(rng.normal(size=3) * 40.0)}">'
-            f'<joint name="j{j}" type="{kind}" {moves}/><inertial '
-            f'pos="{numbers(rng.normal(scale=0.1, size=3))}" '
+            f'euler="{numbers(rng.normal(size=3) * 40.0)}"><joint name="j{j}" type="{kind}" '
+            f'{moves}/><inertial pos="{numbers(rng.normal(scale=0.1, size=3))}" '
             f'mass="{rng.uniform(0.3, 2.0):.3f}" diaginertia="0.01 0.012 0.014"/>'
             + "".join(body(k) for k in range(n) if parent[k] == j)
             + "</body>"

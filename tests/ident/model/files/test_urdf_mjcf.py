@@ -32,8 +32,7 @@ def test_references_to_deleted_shapes_are_deleted(tmp_path: Path) -> None:
     """
     bodies = (
         '<body><joint name="a"/><geom name="g" size="0.1"/><body pos="0 0 0.5"><joint name="b" '
-        'axis="0 1 0"/>'
-        '<geom name="h" size="0.1"/></body></body>'
+        'axis="0 1 0"/><geom name="h" size="0.1"/></body></body>'
     )
     more = (
         '<sensor><distance geom1="g" geom2="h" cutoff="1"/></sensor><contact><pair geom1="g" '
