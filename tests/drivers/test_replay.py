@@ -76,11 +76,12 @@ def test_the_replay_has_rate_limits_and_resolution_of_the_recorded_arm(recording
     assert arm.resolution.torque_step.tolist() == [0.1, 0.1]
 
 
-def test_a_changed_command_is_named_with_found_and_recorded_value(recording):
+@pytest.mark.parametrize("change", [0.01, -0.01])
+def test_a_changed_command_is_named_with_found_and_recorded_value(recording, change):
     arm = replayed(recording[0])
     for k in range(20):
         arm.step(Command(command(k)))
-    changed = command(20) + np.array([0.0, 0.01])
+    changed = command(20) + np.array([0.0, change])
     with pytest.raises(ReplayMismatch) as caught:
         arm.step(Command(changed))
     assert not isinstance(caught.value, ReplayEnded)

@@ -12,6 +12,7 @@ from scipy.interpolate import CubicHermiteSpline
 
 from stribeck.drivers.arm import Command
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
+from stribeck.experiments.exporters.plan_export import plan_writer, write_joint_trajectory
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
 from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
@@ -21,8 +22,6 @@ from stribeck.experiments.plans.plan import read_plan
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
-
-pytestmark = pytest.mark.slow
 
 QUICK = {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}
 SMALL = ConstantSpeed(postures=2, speeds=3)
@@ -59,11 +58,19 @@ def spline(path):
     return message, CubicHermiteSpline(t, q, dq), np.array(t)
 
 
+def test_no_two_points_of_a_joint_trajectory_have_one_time(arm, make_plan, tmp_path):
+    plan = make_plan(arm, speeds=(0.4, 0.2))
+    write_joint_trajectory(plan, tmp_path / "plan.json", arm)
+    points = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["points"]
+    times = [tuple(point["time_from_start"].values()) for point in points]
+    assert len(times) > len(plan.segments)
+    assert times == sorted(set(times))
+
+
+@pytest.mark.slow
 class TestFiles:
     @pytest.fixture(params=[plan_constant_speed, plan_whole_arm], ids=["single", "whole arm"])
     def exported(self, request, arm, tmp_path):
-        from stribeck.experiments.exporters.plan_export import plan_writer
-
         plan = request.param(arm, None, 1, SMALL)
         for suffix in ("toml", "csv", "json"):
             plan_writer(tmp_path / f"plan.{suffix}")(plan, tmp_path / f"plan.{suffix}", arm)
@@ -120,6 +127,7 @@ class TestFiles:
         )
 
 
+@pytest.mark.slow
 class TestCommand:
     def test_a_note_says_which_limits_were_checked(self, cli, make_arm):
         bare, boxed = (
@@ -177,6 +185,7 @@ def play(arm_path: Path, trajectory: Path, log: Path) -> None:
     np.savetxt(log, rows, delimiter=";", header="time_ms;a1;a2;i1;i2", comments="", fmt="%.10g")
 
 
+@pytest.mark.slow
 def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path, monkeypatch):
     suffix, method = ".csv", "whole-arm"
     make, options = METHODS[method][0], ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
@@ -223,6 +232,7 @@ def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path,
     assert sum(abs(miss) > 1.0 for miss in off.values()) <= 2, off
 
 
+@pytest.mark.slow
 def test_csv_and_toml_files_contain_the_same_plan(cli, arm, tmp_path):
     for suffix in (".toml", ".csv"):
         assert cli("plan", arm.path, "--seed", "3", "-o", tmp_path / f"plan{suffix}").code == 0

@@ -163,6 +163,14 @@ def test_what_is_wrong_is_refused(own, monkeypatch, tmp_path):
         stribeck.library.entries()
 
 
+def test_a_changed_entry_is_not_copied(own, tmp_path):
+    path = own / "pendulum" / PROVENANCE
+    path.write_text(f'{TITLE}[files]\n"calibration.toml" = "{"0" * 64}"\n', encoding="utf-8")
+    with pytest.raises(InputError, match="the file was changed"):
+        LibraryEntry.of(own / "pendulum").copy_to(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
 class TestCommand:
     def test_it_lists_shows_and_copies(self, cli, own, tmp_path):
         listed = cli("library", "--library", own).out
