@@ -1,7 +1,5 @@
 """The C header, compiled: its loads and friction are those of the batch code."""
 
-import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,13 +15,13 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.export.c.c_header import identifier
 from stribeck.ident.export.formats import export
 from stribeck.ident.laws.law_table import LAWS, WITH_LOADED_VISCOUS
+from stribeck.ident.model.loads import LOADS
 from stribeck.ident.whole_files import file_sha256
-from tests.ident.export.conftest import ARMS, known, made_joint
+from tests.ident.export.compiled import accept, compiled, needs_c, needs_cpp, printed
+from tests.ident.export.conftest import ARMS, EVERY_LAW, known, made_joint
 from tests.judges import tree
 
-CC, CXX = shutil.which("cc"), shutil.which("c++")
-pytestmark = pytest.mark.skipif(CC is None, reason="there is no C compiler")
-STRICT = ["-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
+pytestmark = needs_c
 MAIN = """
 #include <stdio.h>
 #include "arm.h"
@@ -49,55 +47,33 @@ int main(void)
 """
 
 
-def compiled(
-    made: Calibration,
-    folder: Path,
-    compiler: str | None = CC,
-    language: str = "-std=c99",
-    *more: str,
-) -> Path:
+def written(made: Calibration, folder: Path, suffix: str = ".c") -> Path:
+    """Source of a program that prints what the header computes."""
     (folder / "arm.h").write_text(export(made, "c").text, encoding="utf-8")
-    prefix, suffix = identifier(made.arm), ".c" if "99" in language else ".cc"
-    source = (
-        MAIN.replace("ARM_", f"{prefix}_")
-        .replace("N]", f"{made.mechanism.n}]")
-        .replace("< N", f"< {made.mechanism.n}")
-    )
-    (folder / f"main{suffix}").write_text(source, encoding="utf-8")
-    subprocess.run(
-        [
-            str(compiler),
-            language,
-            *STRICT,
-            *more,
-            str(folder / f"main{suffix}"),
-            "-o",
-            str(folder / "main"),
-            "-lm",
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return folder / "main"
+    n = made.mechanism.n
+    source = MAIN.replace("ARM_", f"{identifier(made.arm)}_")
+    source = source.replace("N]", f"{n}]").replace("< N", f"< {n}")
+    path = folder / f"main{suffix}"
+    path.write_text(source, encoding="utf-8")
+    return path
 
 
-def run_header(made: Calibration, folder: Path, states: np.ndarray, *more: str) -> np.ndarray:
+def run_header(made: Calibration, folder: Path, states: np.ndarray, *options: str) -> np.ndarray:
     """Load, rigid torque, friction and its mean over the directions, shape (4, N, n)."""
-    given = "\n".join(map(repr, states.transpose(1, 0, 2).ravel().tolist()))
-    said = subprocess.run(
-        [str(compiled(made, folder, CC, "-std=c99", *more))],
-        input=given,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    return np.array(said.split(), dtype=float).reshape(states.shape[1], -1, 4).transpose(2, 0, 1)
+    program = compiled(written(made, folder), "-std=c99", *options)
+    said = printed(program, states.transpose(1, 0, 2))
+    return said.reshape(states.shape[1], -1, 4).transpose(2, 0, 1)
 
 
-def assert_same(made: Calibration, folder: Path, seed: int = 0, samples: int = 40) -> None:
-    q, dq, ddq = states = np.random.default_rng(seed).normal(
-        scale=1.5, size=(3, samples, made.mechanism.n)
-    )
+def random_states(n: int, seed: int = 0, samples: int = 40) -> np.ndarray:
+    """Positions, velocities and accelerations, shape (3, N, n); no joint moves in the last."""
+    states = np.random.default_rng(seed).normal(scale=1.5, size=(3, samples, n))
+    states[1, -1] = 0.0
+    return states
+
+
+def assert_same(made: Calibration, folder: Path, seed: int = 0) -> None:
+    q, dq, ddq = states = random_states(made.mechanism.n, seed)
     load, rigid, friction, mean = run_header(made, folder, states)
     loads = joint_loads(made.mechanism, q, dq, ddq)
     scale = max(1.0, float(np.abs(loads.tau).max()))
@@ -105,7 +81,7 @@ def assert_same(made: Calibration, folder: Path, seed: int = 0, samples: int = 4
     for j, name in enumerate(made.names):
         joint = made.joints.get(name)
         expected = (
-            np.zeros(samples)
+            np.zeros(len(q))
             if joint is None or joint.load == "none"
             else loads.get(joint.load)[:, j]
         )
@@ -125,20 +101,25 @@ def assert_same(made: Calibration, folder: Path, seed: int = 0, samples: int = 4
                 atol=1e-9,
             )
     np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
+    assert (np.nan_to_num(friction[-1]) == 0.0).all(), "nothing rubs at rest"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("arm", ARMS)
 def test_loads_and_friction_of_random_states(
-    make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str, seed: int
+    make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str
 ) -> None:
-    """The panda has a finger that follows the other; all laws and loads have their turn."""
-    made = make_calibration(arm, seed=seed, tool=Tool(0.7, (0.02, -0.01, 0.1)))
-    assert_same(made, tmp_path, seed)
+    """The panda has a finger that follows the other."""
+    tool = Tool(0.7, (0.02, -0.01, 0.1))
+    assert_same(make_calibration(arm, seed=EVERY_LAW[arm], tool=tool), tmp_path)
 
 
-@pytest.mark.slow
+def test_every_law_and_load_has_its_turn(make_calibration: Callable[..., Calibration]) -> None:
+    made = [make_calibration(arm, seed=seed) for arm, seed in EVERY_LAW.items()]
+    joints = [joint for calibration in made for joint in calibration.joints.values()]
+    assert {joint.law for joint in joints} == set(LAWS)
+    assert {joint.load for joint in joints} == {*LOADS, "none"}
+
+
 def test_torque_offsets_on_request(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -162,26 +143,24 @@ def test_torque_offsets_on_request(
         np.tile(expected, (40, 1)),
         atol=1e-12,
     )
-    for one in (plain, made):
-        _, _, friction, _ = run_header(one, tmp_path, states)
-        np.testing.assert_allclose(friction, one.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
-        feedforward = Feedforward(one.mechanism, one)
-        np.testing.assert_allclose(
-            [feedforward(*state) for state in states.transpose(1, 0, 2)],
-            one.friction(q, dq, ddq),
-            rtol=1e-9,
-            atol=1e-9,
-        )
+    _, _, friction, _ = run_header(made, tmp_path, states)
+    np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
+    feedforward = Feedforward(made.mechanism, made)
+    np.testing.assert_allclose(
+        [feedforward(*state) for state in states.transpose(1, 0, 2)],
+        made.friction(q, dq, ddq),
+        rtol=1e-9,
+        atol=1e-9,
+    )
     lost = ["offset" in " ".join(export(one, "c").losses) for one in (plain, made)]
     assert lost == [True, False]
 
 
-@pytest.mark.slow
 def test_trees_that_branch_and_slide(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
     made = make_calibration()
-    for seed in range(4):
+    for seed in (1, 2):
         mechanism = tree(seed, n=8)
         kinds = [
             ("stribeck", "normal"),
@@ -204,7 +183,6 @@ HELD = """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><inertial pos="
   <equality><joint joint1="finger" polycoef="0.03 0 0 0 0"/></equality></mujoco>"""
 
 
-@pytest.mark.slow
 def test_joints_that_are_held(tmp_path: Path) -> None:
     """They have weight and no place in any array."""
     (tmp_path / "held.xml").write_text(HELD, encoding="utf-8")
@@ -227,26 +205,18 @@ def test_joints_that_are_held(tmp_path: Path) -> None:
     assert "<lower>0.03</lower><upper>0.03</upper>" in export(made, "sdf").text
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("directional", ["viscous", "driving"])
 def test_directions_that_differ(
-    make_calibration: Callable[..., Calibration], tmp_path: Path, directional: str
+    make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
-    joints = {
-        name: replace(
+    joints = {}
+    for k, name in enumerate(load_mechanism("lab6").names[:4]):
+        directional = ("viscous", "driving")[k % 2]
+        joints[name] = replace(
             made_joint("stribeck", "torque", k),
             directional=directional,
             gravity={f"{directional}_difference": known(0.1 + 0.1 * k)},
         )
-        for k, name in enumerate(load_mechanism("lab6").names[:4])
-    }
-    made = make_calibration(joints=joints)
-    assert_same(made, tmp_path)
-    states = np.random.default_rng(1).normal(size=(3, 20, 6))
-    states[1] = 0.0
-    np.testing.assert_array_equal(
-        run_header(made, tmp_path, states)[2, :, :4], 0.0, "nothing rubs at rest"
-    )
+    assert_same(make_calibration(joints=joints), tmp_path)
 
 
 def test_joints_that_were_not_calibrated_are_nan(
@@ -259,12 +229,6 @@ def test_joints_that_were_not_calibrated_are_nan(
     ] + 4 * [True]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CXX is None, reason="there is no C++ compiler")
-def test_it_is_cpp_too(make_calibration: Callable[..., Calibration], tmp_path: Path) -> None:
-    assert compiled(make_calibration(), tmp_path, CXX, "-std=c++11").is_file()
-
-
 def single(prefix: str) -> tuple[str, ...]:
     return (
         f"-D{prefix.upper()}_REAL=float",
@@ -274,14 +238,26 @@ def single(prefix: str) -> tuple[str, ...]:
     )
 
 
-@pytest.mark.slow
+@needs_cpp
 @pytest.mark.parametrize("arm", ARMS)
-def test_in_single_precision_nothing_is_computed_in_double(
+def test_it_is_cpp_too_and_in_single_precision_nothing_is_promoted(
     make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str
 ) -> None:
-    """The compiler refuses any promotion; what is lost is what a float cannot hold."""
-    made = make_calibration(arm, seed=1, tool=Tool(0.7, (0.02, -0.01, 0.1)))
-    states = np.random.default_rng(1).normal(scale=1.5, size=(3, 40, made.mechanism.n))
+    """The compilers refuse any promotion."""
+    made = make_calibration(arm, seed=EVERY_LAW[arm], tool=Tool(0.7, (0.02, -0.01, 0.1)))
+    options = single(identifier(made.arm))
+    accept(written(made, tmp_path), "-std=c99", *options)
+    source = written(made, tmp_path, ".cc")
+    for more in ((), options):
+        accept(source, "-std=c++11", *more)
+
+
+def test_in_single_precision_nothing_is_computed_in_double(
+    make_calibration: Callable[..., Calibration], tmp_path: Path
+) -> None:
+    """What is lost is what a float cannot hold."""
+    made = make_calibration("panda", seed=1, tool=Tool(0.7, (0.02, -0.01, 0.1)))
+    states = random_states(made.mechanism.n, 1)[:, :-1]
     exact = run_header(made, tmp_path, states)
     for found, expected in zip(
         run_header(made, tmp_path, states, *single(identifier(made.arm))), exact, strict=True
@@ -290,8 +266,6 @@ def test_in_single_precision_nothing_is_computed_in_double(
             found, expected, rtol=1e-4, atol=1e-4 * float(np.nanmax(np.abs(expected)))
         )
         assert not np.array_equal(found, expected), "it was computed in double"
-    if CXX is not None:
-        assert compiled(made, tmp_path, CXX, "-std=c++11", *single(identifier(made.arm))).is_file()
 
 
 def test_every_law_has_a_translation(make_calibration: Callable[..., Calibration]) -> None:
@@ -304,29 +278,32 @@ def test_every_law_has_a_translation(make_calibration: Callable[..., Calibration
         )
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law not in WITH_LOADED_VISCOUS])
 def test_load_components_with_coefficients_of_their_own(
-    make_calibration: Callable[..., Calibration], tmp_path: Path, law: str
+    make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
     parts = {"radial": (0.1, 8.0), "bending": (0.2, 3.0)}
-    names = LAWS[law].parameters(True, tuple(parts))
-    values = {name: 0.05 * (2 + k) for k, name in enumerate(names)} | {"stribeck_exponent": 1.5}
-    joint = replace(
-        made_joint(law, "none", 0),
-        load="components",
-        parameters={name: known(values[name]) for name in names},
-        names=names,
-        correlation=np.eye(len(names)),
-        load_range=parts,
-        load_part=(0.1, 1.0, 2.0),
-    )
-    made = make_calibration(
-        joints={"j2": made_joint("stribeck", "bending", 1), "j3": joint, "j5": joint}
-    )
-    q, dq, ddq = states = np.random.default_rng(1).normal(size=(3, 20, 6))
-    *_, friction, mean = run_header(made, tmp_path, states)
-    np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(mean, friction, rtol=1e-12)
+    laws = [law for law in LAWS if law not in WITH_LOADED_VISCOUS]
+    n = 6
+    for first in range(0, len(laws), n):
+        joints = {}
+        for k, law in enumerate(laws[first : first + n]):
+            names = LAWS[law].parameters(True, tuple(parts))
+            values = {name: 0.05 * (2 + k) for k, name in enumerate(names)}
+            values["stribeck_exponent"] = 1.5
+            joints[f"j{k + 1}"] = replace(
+                made_joint(law, "none", 0),
+                load="components",
+                parameters={name: known(values[name]) for name in names},
+                names=names,
+                correlation=np.eye(len(names)),
+                load_range=parts,
+                load_part=(0.1, 1.0, 2.0),
+            )
+        made = make_calibration(joints=joints)
+        q, dq, ddq = states = np.random.default_rng(1).normal(size=(3, 20, n))
+        *_, friction, mean = run_header(made, tmp_path, states)
+        np.testing.assert_allclose(friction, made.friction(q, dq, ddq), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(mean, friction, rtol=1e-12)
 
 
 @pytest.mark.parametrize("law", WITH_LOADED_VISCOUS)

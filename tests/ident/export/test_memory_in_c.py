@@ -3,9 +3,8 @@ exports say what they keep.
 """
 
 import json
-import shutil
-import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +14,11 @@ from stribeck.ident.calibration.changes import compare
 from stribeck.ident.errors import InputError
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.memory.joint_memory import JointMemory
+from tests.ident.export.compiled import CXX, accept, compiled, needs_c, printed
 from tests.ident.export.conftest import plainly
 from tests.ident.temperature.test_joint_temperature import WARM
 from tests.places import ROOT
 
-CC, CXX = shutil.which("cc"), shutil.which("c++")
-STRICT = ["-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 MAIN = """
 #include <stdio.h>
 #include "arm.h"
@@ -85,7 +83,6 @@ def test_feed_forward_follows_the_friction_along_a_motion(kind):
     np.testing.assert_allclose(along[settled], made.friction(Q, DQ, DDQ)[settled], rtol=0.03)
 
 
-@pytest.mark.skipif(CC is None, reason="there is no C compiler")
 def test_friction_along_a_motion_needs_samples_in_order():
     made = remembering("lugre")
     assert made.friction_along(Q[:0], DQ[:0], DDQ[:0]).shape == (0, Q.shape[1])
@@ -93,63 +90,52 @@ def test_friction_along_a_motion_needs_samples_in_order():
         made.friction_along(Q[0], DQ[0], DDQ[0])
 
 
-@pytest.mark.slow
+def written(made: Calibration, folder: Path, source: str) -> Path:
+    """A C source beside the header that it includes."""
+    (folder / "arm.h").write_text(plainly(made, "c").text, encoding="utf-8")
+    (folder / "main.c").write_text(source, encoding="utf-8")
+    return folder / "main.c"
+
+
+@needs_c
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
     made = remembering(kind)
-    (tmp_path / "arm.h").write_text(plainly(made, "c").text, encoding="utf-8")
-    (tmp_path / "main.c").write_text(MAIN, encoding="utf-8")
-    subprocess.run(
-        [str(CC), "-std=c99", *STRICT, "main.c", "-o", "main", "-lm"], check=True, cwd=tmp_path
-    )
-    lines = "\n".join(" ".join(map(repr, map(float, row))) for row in np.hstack((Q, DQ, DDQ)))
-    printed = subprocess.run(
-        [str(tmp_path / "main")], input=lines, capture_output=True, text=True, check=True
-    ).stdout
+    program = compiled(written(made, tmp_path, MAIN), "-std=c99")
     np.testing.assert_allclose(
-        np.array(printed.split(), dtype=float), made.friction_along(Q, DQ, DDQ)[:, 0], atol=1e-8
+        printed(program, np.hstack((Q, DQ, DDQ))), made.friction_along(Q, DQ, DDQ)[:, 0], atol=1e-8
     )
     if CXX is not None:
         (tmp_path / "main.cc").write_text(
             MAIN.replace("{{0}, {0}, {{0}}, 0}", "{}"), encoding="utf-8"
         )
-        subprocess.run(
-            [CXX, "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-c", "main.cc"],
-            check=True,
-            cwd=tmp_path,
-        )
+        accept(tmp_path / "main.cc", "-std=c++17")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+WARMED = """pendulum_remember(q, dq, load, &memory, tau);
+        pendulum_friction(dq, load, rigid, warm);
+        pendulum_temperature(dq, load, hot, warm);
+        pendulum_remember_at(q, dq, load, hot, &other, warm);
+        printf("%.17g\\n", (double)warm[0]);"""
+
+
+@needs_c
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_at_a_temperature(kind, tmp_path):
     """The dry friction that memory follows is that of the temperature, not of the reference."""
     made = remembering(kind)
     made = replace(made, joints={"hinge": replace(made.joints["hinge"], temperature=WARM)})
-    warm = MAIN.replace(
-        "pendulum_remember(q, dq, load, &memory, tau);",
-        "pendulum_temperature(dq, load, hot, tau);\n"
-        "        pendulum_remember_at(q, dq, load, hot, &memory, tau);",
+    source = MAIN.replace("pendulum_remember(q, dq, load, &memory, tau);", WARMED).replace(
+        "tau[1];", "tau[1], warm[1], hot[1] = {42.0};\n    pendulum_memory other = memory;"
     )
-    (tmp_path / "arm.h").write_text(plainly(made, "c").text, encoding="utf-8")
-    (tmp_path / "main.c").write_text(
-        warm.replace("tau[1];", "tau[1], hot[1] = {42.0};"), encoding="utf-8"
-    )
-    (tmp_path / "cold.c").write_text(MAIN, encoding="utf-8")
-    lines = "\n".join(" ".join(map(repr, map(float, row))) for row in np.hstack((Q, DQ, DDQ)))
-    for source, temperature in (("main.c", 42.0), ("cold.c", WARM.reference)):
-        subprocess.run(
-            [str(CC), "-std=c99", *STRICT, source, "-o", "main", "-lm"], check=True, cwd=tmp_path
-        )
-        printed = subprocess.run(
-            [str(tmp_path / "main")], input=lines, capture_output=True, text=True, check=True
-        ).stdout
+    program = compiled(written(made, tmp_path, source), "-std=c99")
+    q, dq, ddq = Q[100:400], DQ[100:400], DDQ[100:400]  # slides, and turns back
+    found = printed(program, np.hstack((q, dq, ddq))).reshape(-1, 2).T
+    for torque, temperature in zip(found, (42.0, WARM.reference), strict=True):
         feedforward = Feedforward(made.mechanism, made)
-        expected = [
-            feedforward.follow(*state, temperature)[0] for state in zip(Q, DQ, DDQ, strict=True)
-        ]
-        np.testing.assert_allclose(np.array(printed.split(), dtype=float), expected, atol=1e-8)
+        states = zip(q, dq, ddq, strict=True)
+        expected = [feedforward.follow(*state, temperature)[0] for state in states]
+        np.testing.assert_allclose(torque, expected, atol=1e-8)
 
 
 def test_a_header_without_memory_has_no_memory():

@@ -26,24 +26,14 @@ from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.model.files.drive_ratings import rated_torques
 from stribeck.ident.ripple.wave import COGGING, FRICTION
 from stribeck.ident.whole_files import file_sha256
+from tests.ident.export.compiled import CXX, accept, compiled, needs_cpp
 from tests.ident.export.conftest import known, made_joint, model_of
 from tests.ident.export.test_carried import wave
 from tests.ident.temperature.test_heat_in_use import heated
 from tests.ident.temperature.test_joint_temperature import WARM
 from tests.places import DATA
 
-CXX = shutil.which("c++")
 STUBS = Path(__file__).parent / "ros2_stubs"
-STRICT = [
-    "-std=c++17",
-    "-O1",
-    "-Wall",
-    "-Wextra",
-    "-Wconversion",
-    "-Wshadow",
-    "-pedantic",
-    "-Werror",
-]
 RELEASES = {"Humble": 2, "Jazzy": 4, "Lyrical": 6}
 NAN = float("nan")
 DT = 0.002
@@ -156,50 +146,42 @@ class Controller:
         )
 
 
-def built(make: Callable[[Path], Calibration], release: str, folder: Path) -> Controller:
+def written(
+    make: Callable[[Path], Calibration], release: str, folder: Path
+) -> tuple[Calibration, Path, list[str]]:
+    """Calibration, source of a program with its controller, and options of the compiler."""
     made = make(folder)
     target, _ = export_calibration(made, "ros2-controller", folder / "package")
-    package = package_name(made.arm)
-    harness = folder / "harness.cpp"
-    harness.write_text(
-        (STUBS / "harness.cpp").read_text(encoding="utf-8").replace("PACKAGE", package),
-        encoding="utf-8",
-    )
-    subprocess.run(
-        [
-            str(CXX),
-            *STRICT,
-            f"-DROS2_CONTROL={RELEASES[release]}",
-            f"-I{STUBS}",
-            f"-I{target / 'include'}",
-            f"-I{target / 'src'}",
-            str(harness),
-            "-o",
-            str(folder / "run"),
-        ],
-        check=True,
-    )
-    return Controller(made, folder / "run")
+    harness = (STUBS / "harness.cpp").read_text(encoding="utf-8")
+    source = folder / "harness.cpp"
+    source.write_text(harness.replace("PACKAGE", package_name(made.arm)), encoding="utf-8")
+    places = (STUBS, target / "include", target / "src")
+    options = ["-std=c++17", f"-DROS2_CONTROL={RELEASES[release]}", *(f"-I{at}" for at in places)]
+    return made, source, options
+
+
+@needs_cpp
+@pytest.mark.slow
+@pytest.mark.parametrize("release", ["Jazzy", "Lyrical"])
+def test_every_effect_compiles_with_other_releases(release: str, tmp_path: Path) -> None:
+    _, source, options = written(rich, release, tmp_path)
+    accept(source, *options)
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        *(
-            pytest.param(("lab6", release), marks=pytest.mark.slow)
-            for release in ("Humble", "Jazzy", "Lyrical")
-        ),
-        ("ur5", "Lyrical"),
+        pytest.param((rich, "Humble"), id="lab6 in Humble", marks=pytest.mark.slow),
+        pytest.param((plain, "Lyrical"), id="ur5 in Lyrical", marks=pytest.mark.slow),
     ],
-    ids=" in ".join,
 )
 def controller(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Controller:
     if CXX is None:
         pytest.skip("there is no C++ compiler")
-    arm, release = request.param
-    return built(rich if arm == "lab6" else plain, release, tmp_path_factory.mktemp("controller"))
+    made, source, options = written(*request.param, tmp_path_factory.mktemp("controller"))
+    return Controller(made, compiled(source, *options))
 
 
 def motion(n: int, samples: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
