@@ -13,8 +13,9 @@ import pytest
 
 from stribeck import Calibration, Feedforward
 from stribeck.ident.fit.inertia.motor_friction import MotorFriction, RubbingMotor
+from tests.ident.export.compiled import needs_c
 from tests.ident.export.conftest import known, made_joint, plainly
-from tests.ident.export.test_c_header import CC, run_header
+from tests.ident.export.test_c_header import run_header
 from tests.schemas import judge
 
 WRIST = {"j6": {"j5": 0.5, "j6": 1.0}}
@@ -48,7 +49,7 @@ def wrist(make_calibration: Callable[..., Calibration]) -> Calibration:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CC is None, reason="there is no C compiler")
+@needs_c
 def test_c_code_and_feed_forward_are_the_batch_code(wrist: Calibration, tmp_path: Path) -> None:
     q, dq, ddq = states = np.random.default_rng(0).normal(scale=1.5, size=(3, 30, 6))
     expected = wrist.friction(q, dq, ddq)
