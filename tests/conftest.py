@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,12 @@ from tests.recorded import Recorded, shared_root
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# tests start a hundred programs; each would compile the package anew
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+gc.disable()  # until tests are collected, nothing becomes garbage
 
 from stribeck.ident.arm.arm_file import ArmFile, load_arm  # noqa: E402  # NumPy reads the variables when it is imported
 from tests.messages import judged  # noqa: E402
@@ -50,6 +57,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
