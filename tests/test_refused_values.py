@@ -12,11 +12,11 @@ import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tomlkit
 
 from stribeck.drivers.connect import connect
 from stribeck.experiments.methods.registry import METHODS
@@ -28,6 +28,7 @@ from stribeck.ident.errors import StribeckError
 from stribeck.ident.log.run import RECORD, load_run
 from tests.messages import faults
 from tests.places import DATA
+from tests.short_runs import shortened
 
 pytestmark = pytest.mark.slow
 
@@ -106,12 +107,32 @@ class Case:
                     del inner[place[-1]]
                 else:
                     inner[place[-1]] = value
-                dumped = json.dumps(table) if self.path.suffix == ".json" else tomlkit.dumps(table)
-                self.path.write_text(dumped, encoding="utf-8")
+                text = json.dumps(table) if self.path.suffix == ".json" else as_toml(table)
+                self.path.write_text(text, encoding="utf-8")
                 try:
                     self.read(self.path)
                 except StribeckError as error:
                     yield place, value, str(error)
+
+
+def as_toml(table: dict[str, Any]) -> str:
+    """A TOML file with a line for each key of the table; tomlkit would take longer to write it
+    than stribeck to read it.
+    """
+    return "".join(f"{json.dumps(key)} = {in_line(value)}\n" for key, value in table.items())
+
+
+def in_line(value: Any) -> str:
+    """A value in TOML, in one line."""
+    if isinstance(value, dict):
+        return (
+            "{" + ", ".join(f"{json.dumps(key)} = {in_line(v)}" for key, v in value.items()) + "}"
+        )
+    if isinstance(value, list):
+        return f"[{', '.join(map(in_line, value))}]"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return json.dumps(value, ensure_ascii=False)
 
 
 def with_driver(path: Path) -> None:
@@ -140,7 +161,7 @@ def calibration(name: str, tmp_path: Path) -> Case:
 
 
 def record(name: str, tmp_path: Path) -> Case:
-    path = copied(DATA / "golden" / "runs" / "constant-speed", tmp_path) / name
+    path = shortened(DATA / "golden" / "runs" / "constant-speed", tmp_path / "run", 300) / name
     return Case(
         json.loads(path.read_text(encoding="utf-8")), path, lambda path: load_run(path.parent), 8
     )
