@@ -1,12 +1,13 @@
-"""An installed plug-in package with a law, an exporter and an importer, used from the shell."""
+"""An installed plug-in package with a law, an exporter and an importer, used by commands."""
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from stribeck.experiments.cli.app import run
+from stribeck.ident.laws.law_table import LAWS
 from tests.places import DATA
 
 pytestmark = pytest.mark.slow
@@ -45,8 +46,11 @@ jsonl = somebodys_friction:open_jsonl
 """
 
 
+Command = Callable[..., tuple[int, str, str]]
+
+
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder in which the plug-in is installed."""
     site = tmp_path_factory.mktemp("plugin")
     (site / "somebodys_friction.py").write_text(MODULE, encoding="utf-8")
@@ -58,41 +62,42 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shell(place: Path, tmp_path: Path):
-    def run(*words: str, plugin: bool = True) -> subprocess.CompletedProcess[str]:
-        paths = [*([str(place)] if plugin else []), *filter(None, [os.environ.get("PYTHONPATH")])]
-        return subprocess.run(
-            [sys.executable, "-m", "stribeck", *words],
-            cwd=tmp_path,
-            check=False,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        )
+def command(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    """Run a command as a program that starts with the plug-in or without it."""
+    monkeypatch.chdir(tmp_path)
 
-    return run
+    def call(*words: str, plugin: bool = True) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with monkeypatch.context() as started, patch.dict(LAWS):
+            if plugin:
+                started.syspath_prepend(site)
+            return run(list(words)), *capsys.readouterr()
+
+    return call
 
 
-def test_law_exporter_and_importer_of_another_package(shell, tmp_path):
+def test_law_exporter_and_importer_of_another_package(command: Command, tmp_path: Path) -> None:
     """Without the package, the law is not known; an entry that cannot be loaded is named."""
-    done = shell("fit", RUN, "--law", "bent", "--out", "fitted")
-    assert done.returncode == 0, done.stderr
-    assert {"bent", "bend"} <= set(done.stdout.split())
-    done = shell("export", "fitted", "--to", "json", plugin=False)
-    assert done.returncode == 2
-    assert "bent" in done.stderr
-    assert "coulomb-viscous" in done.stderr
-    done = shell("export", "fitted", "--to", "modelica", "--out", "friction.mo")
-    assert done.returncode == 0, done.stderr
+    code, out, err = command("fit", RUN, "--law", "bent", "--out", "fitted")
+    assert code == 0, err
+    assert {"bent", "bend"} <= set(out.split())
+    code, _, err = command("export", "fitted", "--to", "json", plugin=False)
+    assert code == 2
+    assert "bent" in err
+    assert "coulomb-viscous" in err
+    code, _, err = command("export", "fitted", "--to", "modelica", "--out", "friction.mo")
+    assert code == 0, err
     assert (tmp_path / "friction.mo").read_text(encoding="utf-8").startswith("hinge.coulomb = ")
     rows = [
         f'{{"time": {0.01 * k}, "position": {0.1 * k % 3 - 1}, "force": 1.0}}' for k in range(300)
     ]
     (tmp_path / "log.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    done = shell("import", "log.jsonl", "--arm", "emps", "--yes", "--out", "campaign")
-    assert "position" in done.stdout + done.stderr
-    assert "kind of log" not in done.stderr
-    done = shell("fit", RUN, "--law", "gone", "--out", "again")
-    assert done.returncode == 2
-    assert "somebodys_friction:GONE" in done.stderr
-    assert "Traceback" not in done.stderr
+    _, out, err = command("import", "log.jsonl", "--arm", "emps", "--yes", "--out", "campaign")
+    assert "position" in out + err
+    assert "kind of log" not in err
+    code, _, err = command("fit", RUN, "--law", "gone", "--out", "again")
+    assert code == 2
+    assert "somebodys_friction:GONE" in err
+    assert "Traceback" not in err
