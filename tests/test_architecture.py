@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -39,15 +40,63 @@ MODULES = {
 ROOMS = sorted(path.parent for path in FILES if path.name == "__init__.py")
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+@dataclass(frozen=True)
+class Source:
+    """What the rules ask of a file; its syntax tree is large, and is not kept.
+
+    Attributes
+    ----------
+    docstring : str
+    statements : int
+        Number of statements of the module, with the docstring.
+    imported : tuple of str and int
+        Full name and line of every imported module, with imports inside functions, for types, and
+        by name.
+    private : tuple of str and int
+        Private names of other modules that are imported, and lines.
+    called : frozenset of str
+        Names of called functions and methods.
+    risky : tuple of str and int
+        Calls and arguments that evaluate text or unpickle, and lines.
+    """
+
+    docstring: str
+    statements: int
+    imported: tuple[tuple[str, int], ...]
+    private: tuple[tuple[str, int], ...]
+    called: frozenset[str]
+    risky: tuple[tuple[str, int], ...]
 
 
 @cache
-def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """All parts of the syntax tree of a file."""
-    return tuple(ast.walk(parsed(path)))
+def source(path: Path) -> Source:
+    """Read a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    nodes = tuple(ast.walk(tree))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return Source(
+        ast.get_docstring(tree) or "",
+        len(tree.body),
+        tuple(_imported(path, nodes)),
+        tuple(
+            (alias.name, node.lineno)
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("stribeck")
+            for alias in node.names
+            if alias.name.startswith("_")
+        ),
+        frozenset(map(called, calls)),
+        tuple((name, node.lineno) for node in calls for name in _risks(node)),
+    )
+
+
+def _risks(node: ast.Call) -> Iterator[str]:
+    if called(node) in UNSAFE_CALLS:
+        yield called(node)
+    for key in node.keywords:
+        harmless = isinstance(key.value, ast.Constant) and key.value.value is False
+        if key.arg in ("allow_pickle", "shell") and not harmless:
+            yield key.arg
 
 
 def label(path: Path) -> str:
@@ -59,16 +108,8 @@ def room_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).parts)
 
 
-@cache
-def imported(path: Path) -> tuple[tuple[str, int], ...]:
-    """Full name and line of every imported module, with imports inside
-    functions, for types, and by name.
-    """
-    return tuple(_imported(path))
-
-
-def _imported(path: Path) -> Iterator[tuple[str, int]]:
-    for node in nodes(path):
+def _imported(path: Path, nodes: tuple[ast.AST, ...]) -> Iterator[tuple[str, int]]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -95,7 +136,7 @@ def called(node: ast.Call) -> str:
 def arrows() -> dict[str, set[str]]:
     """Modules of the package that each of its modules imports."""
     return {
-        module: {name for name, _ in imported(path) if name in MODULES} - {module}
+        module: {name for name, _ in source(path).imported if name in MODULES} - {module}
         for module, path in MODULES.items()
     }
 
@@ -147,7 +188,7 @@ def test_a_package_states_its_imports() -> None:
     """The docstring lists exactly the imported packages, so a new dependency shows in a review."""
     wrong = {}
     for room in ROOMS:
-        docstring = ast.get_docstring(parsed(room / "__init__.py")) or ""
+        docstring = source(room / "__init__.py").docstring
         stated = set(re.findall(r"`([\w.]+)`", docstring.partition("Imports from:")[2]))
         modules = {
             ".".join(("stribeck", *path.relative_to(ROOT).with_suffix("").parts))
@@ -165,7 +206,8 @@ def test_a_package_states_its_imports() -> None:
 
 def test_a_package_file_is_one_docstring() -> None:
     """Nothing is imported through a package."""
-    assert [room_name(room) for room in ROOMS if len(parsed(room / "__init__.py").body) != 1] == []
+    counts = {room_name(room): source(room / "__init__.py").statements for room in ROOMS}
+    assert {room: count for room, count in counts.items() if count != 1} == {}
 
 
 def test_imports_between_packages_go_one_way() -> None:
@@ -204,16 +246,13 @@ def test_imports_use_stribeck_and_no_private_names_of_other_modules() -> None:
     wrong = [
         f"{label(path)}, line {line}: {name}"
         for path in FILES
-        for name, line in imported(path)
+        for name, line in source(path).imported
         if name.partition(".")[0] in FORBIDDEN
     ]
     wrong += [
-        f"{label(path)}, line {node.lineno}: {alias.name}"
+        f"{label(path)}, line {line}: {name}"
         for path in FILES
-        for node in nodes(path)
-        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("stribeck")
-        for alias in node.names
-        if alias.name.startswith("_")
+        for name, line in source(path).private
     ]
     assert wrong == []
 
@@ -222,23 +261,12 @@ def test_no_module_unpickles_or_evaluates_text() -> None:
     wrong = [
         f"{label(path)}, line {line}: {name}"
         for path in FILES
-        for name, line in imported(path)
+        for name, line in source(path).imported
         if name.partition(".")[0] in UNSAFE_MODULES
     ]
-    for path in FILES:
-        for node in nodes(path):
-            if isinstance(node, ast.Call):
-                risky = [
-                    key.arg
-                    for key in node.keywords
-                    if key.arg in ("allow_pickle", "shell")
-                    and not (isinstance(key.value, ast.Constant) and key.value.value is False)
-                ]
-                wrong += [
-                    f"{label(path)}, line {node.lineno}: {name}"
-                    for name in [called(node), *risky]
-                    if name in UNSAFE_CALLS or name in risky
-                ]
+    wrong += [
+        f"{label(path)}, line {line}: {name}" for path in FILES for name, line in source(path).risky
+    ]
     assert wrong == []
 
 
@@ -249,9 +277,8 @@ def test_ident_neither_prints_nor_waits_nor_reads_a_clock() -> None:
     wrong = {}
     for path in FILES:
         if path.is_relative_to(ROOT / "ident"):
-            top = {name.partition(".")[0] for name, _ in imported(path)}
-            calls = {called(node) for node in nodes(path) if isinstance(node, ast.Call)}
-            if found := top & modules | calls & words:
+            top = {name.partition(".")[0] for name, _ in source(path).imported}
+            if found := top & modules | source(path).called & words:
                 wrong[label(path)] = found
     assert wrong == {}
 
