@@ -9,9 +9,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from distributed import Client
 
 from stribeck.experiments.fleet import dask_workers
-from stribeck.experiments.fleet.dask_workers import local_workers
 from stribeck.experiments.importers.readers import READERS
 from stribeck.ident.export.formats import NUMBERS
 from stribeck.ident.laws.law_table import LAWS
@@ -136,8 +136,10 @@ def test_report(folder: Path) -> None:
 
 
 def test_fleet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands of the page share a worker, since a start takes seconds."""
-    with local_workers(1, "1GB") as client:
+    """The worker is a thread of this process: another process would import everything."""
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as client:
         monkeypatch.setattr(dask_workers, "local_workers", lambda *_: nullcontext(client))
         run_page("fleet", folder)
 

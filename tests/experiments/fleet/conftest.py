@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from distributed import Client
 
-from stribeck.experiments.fleet.dask_workers import local_workers
+from stribeck.experiments.fleet import dask_workers
 from tests.places import DATA
 
 RUN = DATA / "golden" / "runs" / "constant-speed"
@@ -52,16 +53,16 @@ def arms(tmp_path: Path) -> Path:
     return tmp_path / "arms"
 
 
-@pytest.fixture(scope="session")
-def workers() -> Iterator[Any]:
-    """Client of two worker processes."""
-    with local_workers(2, "1GB") as client:
+@pytest.fixture(scope="module")
+def thread() -> Iterator[Any]:
+    """Client of a worker that is a thread of this process: a process would import everything."""
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    ) as client:
         yield client
 
 
 @pytest.fixture
-def with_workers(workers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands use workers that run already, since a start takes seconds."""
-    monkeypatch.setattr(
-        "stribeck.experiments.fleet.dask_workers.local_workers", lambda *_: nullcontext(workers)
-    )
+def with_thread(thread: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands give their work to this thread."""
+    monkeypatch.setattr(dask_workers, "local_workers", lambda *_: nullcontext(thread))

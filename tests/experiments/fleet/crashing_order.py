@@ -1,4 +1,4 @@
-"""Fits in which something goes wrong, for workers: they import this module."""
+"""Work in which something goes wrong, for workers: they import this module."""
 
 import os
 import signal
@@ -7,38 +7,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from stribeck.experiments.fleet.outcomes import Outcome, Task
+import pyarrow as pa
+
+from stribeck.experiments.fleet.find_recordings import digest
+from stribeck.experiments.fleet.outcomes import WRITTEN, Outcome, Task, judged
 
 
 @dataclass(frozen=True)
 class Crashing:
-    """The fit, but recordings of a name end their worker, as a crash of a library does; before
-    imports, which take seconds.
+    """A table without a fit, whose imports take seconds; recordings of a name end their worker, as
+    a crash of a library does.
     """
 
     name: str = "crashing"
     described: ClassVar[dict[str, str]] = {}
 
     def __call__(self, task: Task, scratch: str | None = None) -> Outcome:
-        """Fit, or crash."""
+        """Write a table, or crash."""
         if task.recording.shown.endswith(self.name):
             os.kill(os.getpid(), signal.SIGKILL)
-        from stribeck.experiments.fleet.fit_recording import FitOrder
-        from stribeck.ident.fit.joint.options import Options
+        return judged(task, lambda: (WRITTEN, self._write(task)))
 
-        return FitOrder(Options())(task, scratch)
+    def _write(self, task: Task) -> str:
+        entry = (task.recording.key, task.stamp, digest(task.order))
+        return task.out.write(pa.table({"joint": ["hinge"]}), "S1", entry, task.known)
 
 
 @dataclass(frozen=True)
 class Waiting(Crashing):
-    """The fit, but the first attempt notes the process and waits, so that the test can kill
+    """The table, but the first attempt notes the process and waits, so that the test can kill
     it in the middle of a run.
     """
 
     note: str = ""
 
     def __call__(self, task: Task, scratch: str | None = None) -> Outcome:
-        """Fit, or wait."""
+        """Write a table, or wait."""
         note = Path(self.note)
         if not note.exists():
             note.with_suffix(".new").write_text(str(os.getpid()), encoding="utf-8")
@@ -49,7 +53,7 @@ class Waiting(Crashing):
 
 @dataclass(frozen=True)
 class Raising(Crashing):
-    """The fit, but each raises an error that nobody expects."""
+    """Each raises an error that nobody expects."""
 
     def __call__(self, task: Task, scratch: str | None = None) -> Outcome:
         """Raise."""

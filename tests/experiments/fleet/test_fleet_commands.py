@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from psutil import Process
 
 from benchmarks.fleet_truth import Truth, simulated
 from stribeck import Calibration
@@ -36,7 +37,7 @@ def digits(text):
     return re.sub(r"^created = .*$", "", text, flags=re.MULTILINE)
 
 
-def test_a_fleet_from_fit_to_validation(cli, arms, with_workers, tmp_path):
+def test_a_fleet_from_fit_to_validation(cli, arms, with_thread, tmp_path):
     first = cli("fleet", "fit", arms, "--out", "fits")
     assert first.code == 1
     assert (
@@ -120,9 +121,7 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_workers, tmp_path):
     )
 
 
-def test_runs_without_a_serial_number_have_a_judge_if_there_is_only_one(
-    cli, with_workers, tmp_path
-):
+def test_runs_without_a_serial_number_have_a_judge_if_there_is_only_one(cli, with_thread, tmp_path):
     for name in ("monday", "friday"):
         add_run(tmp_path / "arms" / name, "", len(name))
         assert cli("fleet", "fit", tmp_path / "arms", "--out", "fits").code == 0
@@ -140,20 +139,21 @@ def test_runs_without_a_serial_number_have_a_judge_if_there_is_only_one(
     assert "friday: the run names no serial number, and neither do 2 calibrations of" in judged.out
 
 
-def test_json_lists_what_was_written(cli, arms, with_workers, tmp_path):
+def test_json_lists_what_was_written(cli, arms, with_thread, tmp_path):
     table = json.loads(cli("fleet", "fit", arms / "S2", "--out", tmp_path / "fits", "--json").out)
     assert {str(path) for path in (tmp_path / "fits").rglob("*") if path.is_file()} == set(
         table["files"]
     )
     assert table["cpu_seconds"] > 0.0
-    assert table["memory"] is None or 100.0 < table["memory"] < 700.0
+    now = Process().memory_info().rss / 1e6
+    assert table["memory"] is None or 0.5 * now < table["memory"] < 10.0 * now
 
 
 def test_a_running_scheduler_and_urls(cli, arms, tmp_path):
     from distributed import LocalCluster
 
     with LocalCluster(
-        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as cluster:
         outcome = cli(
             "fleet",

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from stribeck.experiments.fleet.calibration_rows import read_calibrations
+from stribeck.experiments.fleet.dask_workers import local_workers
 from stribeck.experiments.fleet.find_recordings import find_recordings
 from stribeck.experiments.fleet.fit_recording import FitOrder
 from stribeck.experiments.fleet.fleet_dataset import FITS, Dataset
@@ -22,6 +23,13 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.fit.joint.options import Options
 from tests.experiments.fleet.conftest import add_run
 from tests.experiments.fleet.crashing_order import Crashing, Raising, Waiting
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Client of a worker process, in place of which Dask starts another when it ends."""
+    with local_workers(1, "1GB") as client:
+        yield client
 
 
 def worked(client, folder, out, order=None):
@@ -79,28 +87,21 @@ def test_an_unexpected_error_is_named(workers, tmp_path):
 
 
 @pytest.mark.slow
-def test_runs_and_results_in_object_storage(tmp_path):
-    """The file system in memory is that of this process only, so the worker is a thread of it."""
+def test_runs_and_results_in_object_storage(thread, tmp_path):
+    """The file system in memory is that of this process only."""
     local, root = add_run(tmp_path / "S1", "S1", 1), f"/{uuid4().hex}"
     memory = fsspec.filesystem("memory")
     memory.put(f"{local}/", f"{root}/arms/S1/", recursive=True)
-    from distributed import Client
-
-    with Client(
-        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None
-    ) as client:
-        result = worked(client, f"memory:/{root}/arms", f"memory:/{root}/fits")
-        assert [one.state for one in result.outcomes] == [WRITTEN]
-        assert result.outcomes[0].file.startswith("arm=S1/")
-        ((source, calibration),) = read_calibrations(Place.of(f"memory:/{root}/fits")).items()
-        assert source == f"memory://{root}/arms/S1"
-        assert calibration.runs[0]["path"] == "S1"
-        assert [
-            one.state
-            for one in worked(client, f"memory:/{root}/arms", f"memory:/{root}/fits").outcomes
-        ] == [KEPT]
-        memory.pipe_file(f"{root}/arms/S1/samples.arrows", b"text")
-        (failed,) = worked(client, f"memory:/{root}/arms", f"memory:/{root}/fits").outcomes
+    result = worked(thread, f"memory:/{root}/arms", f"memory:/{root}/fits")
+    assert [one.state for one in result.outcomes] == [WRITTEN]
+    assert result.outcomes[0].file.startswith("arm=S1/")
+    ((source, calibration),) = read_calibrations(Place.of(f"memory:/{root}/fits")).items()
+    assert source == f"memory://{root}/arms/S1"
+    assert calibration.runs[0]["path"] == "S1"
+    again = worked(thread, f"memory:/{root}/arms", f"memory:/{root}/fits")
+    assert [one.state for one in again.outcomes] == [KEPT]
+    memory.pipe_file(f"{root}/arms/S1/samples.arrows", b"text")
+    (failed,) = worked(thread, f"memory:/{root}/arms", f"memory:/{root}/fits").outcomes
     # not the temporary copy
     assert failed.reason.startswith(f"memory:/{root}/arms/S1/samples.arrows: cannot be read")
     assert len(read_calibrations(Place.of(f"memory:/{root}/fits"))) == 1
