@@ -16,8 +16,8 @@ direction :math:`s` and path x:
   distance, :math:`z_j' = s/h_j` within -1 ... 1. It remembers every reversal that no
   larger motion has erased.
 
-Over a step all states but Dahl's and Maxwell's are linear recursions with an exact factor,
-:math:`e^{-|\Delta x|/h}`.
+Along a run between reversals all states are known functions of the distance since the last
+reversal, but for bristles: their level varies, and they are a linear recursion over the steps.
 
 References
 ----------
@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stribeck.ident.arrays import Array
+from stribeck.ident.arrays import Array, Groups
 from stribeck.ident.laws.quantity import (
     DAMPING,
     DISTANCE,
@@ -114,16 +114,37 @@ class Memory:
 
 
 def relaxed(path: Path, distance: float) -> tuple[Array, Array]:
-    """Return the relaxing state and its derivative by the distance, shape (M,) each."""
-    kept = np.exp(-path.length / distance)
-    kept[path.begins] = 0.0
-    push = (1.0 - kept) * path.direction
+    """Return the relaxing state and its derivative by the distance, shape (M,) each.
+
+    Along a run the state approaches the direction by a factor :math:`e^{-x/h}`, with x the
+    distance since the run began; so only the states at the beginnings of runs are a recursion.
+    """
+    runs, moved = path.runs, path.since_reversal / distance
     left = 2.0 * np.exp(-path.since / distance)
-    push[path.begins] = path.sliding * (1.0 - left)
-    state = recursion(kept, push)
-    change = kept * path.length / distance**2 * (_before(state, path) - path.direction)
-    change[path.begins] = -path.sliding * left * _finite(path.since) / distance**2
-    return state, recursion(kept, change)
+    at_section = path.sliding * (1.0 - left)
+    slope_at_section = -path.sliding * left * _finite(path.since) / distance**2
+    gone = runs.length / distance
+    kept = np.exp(-gone)
+    begin = _at_beginnings(kept, (1.0 - kept) * runs.direction, at_section, runs.section)
+    apart = begin - runs.direction
+    change = kept * gone / distance * apart
+    slope = _at_beginnings(kept, change, slope_at_section, runs.section)
+    fading = np.exp(-moved)
+    state = path.direction + fading * apart[runs.at]
+    return state, fading * (slope[runs.at] + moved / distance * apart[runs.at])
+
+
+def _at_beginnings(kept: Array, push: Array, at_section: Array, section: Groups) -> Array:
+    """Return z at the beginnings of runs, shape (R,): along a run it becomes ``kept * z + push``,
+    and at the beginning of a section it is known.
+    """
+    push = push.copy()
+    push[section] += kept[section] * at_section
+    factor = kept.copy()
+    factor[section] = 0.0
+    begin = np.append(0.0, recursion(factor, push)[:-1])
+    begin[section] = at_section
+    return begin
 
 
 def _finite(since: Array) -> Array:
@@ -171,13 +192,6 @@ def _dahl(drive: Drive, values: Mapping[str, float]) -> Answer:
     return drive.level * now, drive.level * np.stack((by_distance, by_exponent)), drive.slopes * now
 
 
-def _runs(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return first sample, direction and length of every run between reversals, shape (R,) each."""
-    first = np.union1d(path.reversals, path.begins)
-    last = np.append(first[1:], len(path.step)) - 1
-    return first, path.direction[first], path.since_reversal[last]
-
-
 def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
     """Return Dahl's state: 1 - s z decays along a run as a power, exactly."""
     power = 1.0 - exponent
@@ -189,8 +203,8 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
         base = np.asarray(begin) ** power - power * np.asarray(travelled) / distance
         return np.asarray(np.maximum(base, 0.0 if power > 0.0 else 1e-300) ** (1.0 / power))
 
-    first, direction, length = _runs(path)
-    begin, state = np.empty(len(first)), 0.0
+    runs = path.runs
+    begin, state = np.empty(len(runs.first)), 0.0
     at = {
         row: s * (1.0 - float(left(np.array(2.0), np.array(far)))) if np.isfinite(far) else s
         for row, s, far in zip(
@@ -198,13 +212,12 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
         )
     }
     for k, (row, s, far) in enumerate(
-        zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)
+        zip(runs.first.tolist(), runs.direction.tolist(), runs.length.tolist(), strict=True)
     ):
         state = at.get(row, state)
         begin[k] = max(1.0 - s * state, 1e-12)
         state = s * (1.0 - float(left(begin[k], far)))
-    run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1
-    return np.asarray(direction[run] * (1.0 - left(begin[run], path.since_reversal)))
+    return np.asarray(path.direction * (1.0 - left(begin[runs.at], path.since_reversal)))
 
 
 def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
@@ -245,20 +258,19 @@ def _of_steps(values: Array) -> Array:
 
 def slips(path: Path, distances: Array) -> Array:
     """Return the states of elements that slip at their distances, shape (N, M)."""
-    first, direction, length = _runs(path)
-    begin, state = np.empty((len(first), len(distances))), np.zeros(len(distances))
+    runs = path.runs
+    begin, state = np.empty((len(runs.first), len(distances))), np.zeros(len(distances))
     states = path.sliding[:, None] * np.minimum(1.0, path.since[:, None] / distances - 1.0)
     at = dict(zip(path.begins.tolist(), states, strict=True))
     for k, (row, s, far) in enumerate(
-        zip(first.tolist(), direction.tolist(), length.tolist(), strict=True)
+        zip(runs.first.tolist(), runs.direction.tolist(), runs.length.tolist(), strict=True)
     ):
         if row in at:
             state = at[row]
         begin[k] = state
         state = np.clip(state + s * far / distances, -1.0, 1.0)
-    run = np.cumsum(np.bincount(first, minlength=len(path.step))) - 1
     moved = (path.direction * path.since_reversal) / distances[:, None]
-    return np.asarray(np.clip(begin[run].T + moved, -1.0, 1.0))
+    return np.asarray(np.clip(begin[runs.at].T + moved, -1.0, 1.0))
 
 
 def maxwell_slip(distances: Sequence[float]) -> Memory:

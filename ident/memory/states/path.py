@@ -30,6 +30,31 @@ _SLIDES = 0.02
 
 
 @dataclass(frozen=True)
+class Runs:
+    """Parts of a path in one direction, from reversal to reversal or to the end of a section.
+
+    Attributes
+    ----------
+    first : ndarray of int, shape (R,)
+        First sample of each run.
+    direction : ndarray, shape (R,)
+        Direction of each run, -1 or 1.
+    length : ndarray, shape (R,)
+        Length of each run [rad or m].
+    section : ndarray of int, shape (B,)
+        First run of each section.
+    at : ndarray of int, shape (M,)
+        Run of each sample.
+    """
+
+    first: Groups
+    direction: Array
+    length: Array
+    section: Groups
+    at: Groups
+
+
+@dataclass(frozen=True)
 class Path:
     """Displacements of one joint.
 
@@ -130,6 +155,19 @@ class Path:
         marks = np.union1d(self.reversals, self.begins)
         turns[marks] = np.diff(travelled[marks] - self.length[marks], prepend=0.0)
         return np.asarray(travelled - np.cumsum(turns))
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Runs between reversals."""
+        first = np.union1d(self.reversals, self.begins)
+        last = np.append(first[1:], len(self.step)) - 1
+        return Runs(
+            first,
+            self.direction[first],
+            self.since_reversal[last],
+            np.searchsorted(first, self.begins),
+            np.cumsum(np.bincount(first, minlength=len(self.step))) - 1,
+        )
 
     @cached_property
     def blocks(self) -> Groups:
