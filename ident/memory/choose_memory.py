@@ -30,7 +30,7 @@ from stribeck.ident.laws.quantity import ELEMENTS
 from stribeck.ident.memory.compose import DIFFERENCES, Offers, grown, pruned
 from stribeck.ident.memory.composition import PLAIN, Composition
 from stribeck.ident.memory.memory_data import Levels, MemoryData
-from stribeck.ident.memory.memory_fit import MemoryFit, concluded, fit_memory_law, refitted
+from stribeck.ident.memory.memory_fit import MemoryFit, alike, concluded, minima, refitted
 from stribeck.ident.memory.memory_search import Start, elements, search
 from stribeck.ident.memory.states.memories import (
     DISTANCE,
@@ -146,14 +146,15 @@ def choose_memory(
         ]
     )
     _, composition = grown(few, begin, PLAIN, offers, beats)
-    contest = _Contest(composition.applied(few), distances, resolution)
+    if composition != PLAIN:
+        contest = _Contest(composition.applied(few), distances, resolution)
     best = contest.winner(laws, memory)
     best, more = grown(few, best, composition, offers, beats)
     best, more = pruned(few, best, more, beats)
     if more != composition:
         contest = _Contest(more.applied(few), distances, resolution)
         best = contest.winner([best.law], memory)
-    best = contest.fit(best.law, best.memory)  # with its rivals
+    best = contest.with_rivals(best.law, best.memory)
     return Chosen(concluded(more.applied(data), best), contest.table, more)
 
 
@@ -184,7 +185,7 @@ class _Contest:
     def __init__(self, data: MemoryData, distances: Array, resolution: float) -> None:
         self._data, self.distances, self._resolution = data, distances, resolution
         self._starts: dict[tuple[str, bool], list[Start]] = {}
-        self._fits: dict[tuple[str, str], MemoryFit] = {}
+        self._minima: dict[tuple[str, str], list[MemoryFit]] = {}
         self._slip: Memory | None = None
 
     def named(self, name: str, law: Law) -> Memory:
@@ -249,14 +250,34 @@ class _Contest:
         return sorted(near, key=lambda law: len(law.parameters(False)))
 
     def fit(self, law: Law, memory: Memory) -> MemoryFit:
-        """Return the fit of a law and a memory."""
+        """Return the best fit of a law and a memory.
+
+        Where the relaxing state competes, other memories begin at its minima, but for those whose
+        distance is at a limit or cannot be chosen.
+        """
         key = law.name, memory.name
-        if key not in self._fits:
-            fit = fit_memory_law(self._data, law, memory, self._start(law, memory))
-            self._fits[key] = replace(
-                fit, rivals=tuple(one for one in fit.rivals if not self.dismissed(one))
-            )
-        return self._fits[key]
+        if key not in self._minima:
+            relaxing = self._minima.get((law.name, RELAXING.name), [])
+            start = [
+                (fit.rmse, dict(fit.values))
+                for fit in relaxing
+                if DISTANCE.name in fit.free and not self.dismissed(fit)
+            ]
+            if memory.name == NONE.name or not start:
+                start = self._start(law, memory)
+            self._minima[key] = minima(self._data, law, memory, start)
+        return self._minima[key][0]
+
+    def with_rivals(self, law: Law, memory: Memory) -> MemoryFit:
+        """Return the fit of the winner with its rivals, from the starting points of the rough
+        search, too.
+        """
+        self.fit(law, memory)
+        fits = self._minima[law.name, memory.name]
+        if memory.name not in (NONE.name, RELAXING.name):
+            fits = fits + minima(self._data, law, memory, self._start(law, memory))
+        best, *rivals = alike(fits)
+        return replace(best, rivals=tuple(fit for fit in rivals if not self.dismissed(fit)))
 
     def best(self, pairs: Sequence[tuple[Law, Memory]]) -> MemoryFit:
         """Return the simplest fit that no other beats."""
@@ -298,7 +319,7 @@ class _Contest:
         """All candidates."""
         return tuple(
             MemoryCandidate(law, memory, fit.held_out_rmse, len(fit.values), self.dismissed(fit))
-            for (law, memory), fit in self._fits.items()
+            for (law, memory), (fit, *_) in self._minima.items()
         )
 
 
@@ -309,7 +330,7 @@ def beats_shift(fit: MemoryFit, shifted: MemoryData) -> bool:
     few = shifted.thinned(_ROWS)
     return beats(
         refitted(fit.data.thinned(_ROWS), fit),
-        fit_memory_law(few, fit.law, NONE, search(few, fit.law, np.zeros(1))),
+        minima(few, fit.law, NONE, search(few, fit.law, np.zeros(1)))[0],
     )
 
 

@@ -206,8 +206,9 @@ def parameters_of(data: MemoryData, law: Law, memory: Memory) -> tuple[str, ...]
     )
 
 
-def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[Start]) -> MemoryFit:
-    """Fit all parameters, from the starting points of the global search with the relaxing state.
+def minima(data: MemoryData, law: Law, memory: Memory, begun: Sequence[Start]) -> list[MemoryFit]:
+    """Return the fits of all parameters to which starting points lead, each minimum once, the
+    best first.
 
     Parameters
     ----------
@@ -215,7 +216,7 @@ def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[S
     law, memory : Law, Memory
         Laws of sliding and presliding.
     begun : sequence of Start
-        Result of `search`.
+        Result of `search`, or of a fit.
     """
     names, fits = parameters_of(data, law, memory), list[MemoryFit]()
     for error, start in begun:
@@ -226,20 +227,23 @@ def fit_memory_law(data: MemoryData, law: Law, memory: Memory, begun: Sequence[S
             _polished(data, law, memory, names, {**start, **begin})
             for begin in _starts(data, law, memory, start, level)
         ]
-    best, *others = _alike(fits)
-    return replace(best, rivals=tuple(others)) if others else best
+    distinct: list[MemoryFit] = []
+    for fit in sorted(fits, key=lambda fit: fit.rmse):
+        if not any(_is_within(fit, other) for other in distinct):
+            distinct.append(fit)
+    return distinct
 
 
 def concluded(data: MemoryData, fit: MemoryFit) -> MemoryFit:
     """Return the close fit to all samples; of minima that these do not tell apart, one whose
     friction falls with speed.
     """
-    alike = _alike([refitted(data, one, ftol=CLOSE) for one in (fit, *fit.rivals)])
-    best, *others = sorted(alike, key=lambda one: (not _falls(one), one.rmse))
+    fits = [refitted(data, one, ftol=CLOSE) for one in (fit, *fit.rivals)]
+    best, *others = sorted(alike(fits), key=lambda one: (not _falls(one), one.rmse))
     return replace(best, rivals=tuple(others)) if others else best
 
 
-def _alike(fits: Sequence[MemoryFit]) -> list[MemoryFit]:
+def alike(fits: Sequence[MemoryFit]) -> list[MemoryFit]:
     """Return the best fit, and those other minima that the samples do not tell from it."""
     best = min(fits, key=lambda fit: float(fit.residual @ fit.residual))
     found = [best]
