@@ -198,15 +198,16 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
     if abs(power) < 1e-6:
         return relaxed(path, distance)[0]
 
-    def left(begin: Array, travelled: Array) -> Array:
+    least = 0.0 if power > 0.0 else 1e-300
+
+    def left(begin: float, travelled: float) -> float:
         """What is left of 1 - s z after a distance."""
-        base = np.asarray(begin) ** power - power * np.asarray(travelled) / distance
-        return np.asarray(np.maximum(base, 0.0 if power > 0.0 else 1e-300) ** (1.0 / power))
+        return float(max(begin**power - power * travelled / distance, least) ** (1.0 / power))
 
     runs = path.runs
     begin, state = np.empty(len(runs.first)), 0.0
     at = {
-        row: s * (1.0 - float(left(np.array(2.0), np.array(far)))) if np.isfinite(far) else s
+        row: s * (1.0 - left(2.0, far)) if np.isfinite(far) else s
         for row, s, far in zip(
             path.begins.tolist(), path.sliding.tolist(), path.since.tolist(), strict=True
         )
@@ -215,9 +216,11 @@ def _dahl_state(path: Path, distance: float, exponent: float) -> Array:
         zip(runs.first.tolist(), runs.direction.tolist(), runs.length.tolist(), strict=True)
     ):
         state = at.get(row, state)
-        begin[k] = max(1.0 - s * state, 1e-12)
-        state = s * (1.0 - float(left(begin[k], far)))
-    return np.asarray(path.direction * (1.0 - left(begin[runs.at], path.since_reversal)))
+        apart = max(1.0 - s * state, 1e-12)
+        begin[k] = apart**power
+        state = s * (1.0 - left(apart, far))
+    base = np.maximum(begin[runs.at] - power * path.since_reversal / distance, least)
+    return np.asarray(path.direction * (1.0 - base ** (1.0 / power)))
 
 
 def _lugre(drive: Drive, values: Mapping[str, float]) -> Answer:
