@@ -16,12 +16,11 @@ from stribeck.ident.errors import InputError
 
 RATE, G = 1000.0, 3.0  # Hz: every step of the physics is seen; dry level, N·m
 CONSTANT = {"coulomb": G, "static": G, "viscous": 2.0}
-LUGRE = {"memory": "lugre", "bristle_stiffness": 1500.0, "bristle_damping": 0.0}
+DAHL = {"memory": "lugre", "bristle_stiffness": 1500.0, "bristle_damping": 0.0}
+LUGRE = {**DAHL, "bristle_damping": 40.0}
 ELEMENTS = {"stiffnesses": [1200.0, 500.0, 150.0], "shares": [0.3, 0.4, 0.3]}
 SLIP = {"memory": "maxwell-slip", **ELEMENTS}
-BOTH = pytest.mark.parametrize(
-    "memory", [LUGRE, {**LUGRE, "bristle_damping": 40.0}, SLIP], ids=["dahl", "lugre", "slip"]
-)
+BOTH = pytest.mark.parametrize("memory", [DAHL, LUGRE, SLIP], ids=["dahl", "lugre", "slip"])
 
 
 @pytest.fixture
@@ -88,8 +87,8 @@ class TestHysteresis:
         """z = z_ss (1 - 2 exp(-x sigma_0 / g)) from the position of the
         reversal on, where z = z_ss.
         """
-        run = moved(there_and_back(0.02, 3.0), {**CONSTANT, **LUGRE})
-        travel, torque = branch(run, 2750)
+        run = moved(there_and_back(0.02, 1.5), {**CONSTANT, **DAHL})
+        travel, torque = branch(run, 1250)
         np.testing.assert_allclose(
             torque, -G * (1.0 - 2.0 * np.exp(-travel * 1500.0 / G)), atol=1e-6 * G
         )
@@ -101,29 +100,29 @@ class TestHysteresis:
         """At slow steady motion of the joint, torque of the drive is friction: also in
         the middle of presliding.
         """
-        q, dq, tau, torque = moved(there_and_back(0.002, 3.0), {**CONSTANT, **memory})
+        q, dq, tau, torque = moved(there_and_back(0.002, 1.5), {**CONSTANT, **memory})
         slow = np.abs(np.gradient(dq) * RATE) < 1e-3
-        assert slow.sum() > 4000
+        assert slow.sum() > 2000
         np.testing.assert_allclose(tau[slow], (torque + 2.0 * dq)[slow], atol=2e-3 * G)
         assert np.ptp(q) > 1e-3
 
     def test_a_loop_of_slip_elements_obeys_masings_rule(self, moved):
         """A branch after a reversal is the virgin curve, twice as large."""
-        velocity = np.concatenate((there_and_back(0.01, 2.0), there_and_back(0.01, 3.0)))
-        run = moved(velocity, {**CONSTANT, **SLIP})
+        run = moved(there_and_back(0.01, 1.5), {**CONSTANT, **SLIP})
         q, _, _, torque = run
-        first = np.arange(len(q)) < 2.0 * RATE
+        first = np.arange(len(q)) < 1.5 * RATE
         np.testing.assert_allclose(torque[first], virgin(q[first]), atol=1e-9 * G)
-        travel, back = branch((q[:4000], None, None, torque[:4000]), 1500)
+        travel, back = branch(run, 1200)
         np.testing.assert_allclose(back, back[0] - 2.0 * virgin(travel / 2.0), atol=1e-9 * G)
 
-    @pytest.mark.parametrize("half", [1e-3, 3e-3, 1e-2])
+    @pytest.mark.parametrize("half", [2e-3, 1e-2])
     @BOTH
     def test_closed_loops_dissipate_energy(self, moved, memory, half):
-        t = np.arange(round(6.0 * RATE)) / RATE
-        q, _, _, torque = moved(half * np.pi * np.cos(np.pi * t), {**CONSTANT, **memory})
+        t = np.arange(round(2.3 * RATE)) / RATE
+        turn = 2.0 * np.pi
+        q, _, _, torque = moved(half * turn * np.cos(turn * t), {**CONSTANT, **memory})
         work = np.concatenate(([0.0], np.cumsum((torque[1:] + torque[:-1]) / 2.0 * np.diff(q))))
-        loops = np.diff(work[[round(0.5 * RATE) + round(k * 2.0 * RATE) for k in range(3)]])
+        loops = np.diff(work[[round((0.25 + k) * RATE) for k in range(3)]])
         amplitude = np.ptp(q[len(q) // 2 :]) / 2.0
         assert (loops > 0.0).all()
         assert (loops < 4.0 * G * amplitude).all()  # the loop of a rigid slider
@@ -142,18 +141,18 @@ class TestHysteresis:
 
 
 class TestSteadySliding:
-    @pytest.mark.parametrize("speed", [0.01, 0.05, 0.4, 1.5])
+    @pytest.mark.parametrize("speed", [0.05, 0.4])
     @BOTH
     def test_the_torque_is_the_static_law(self, moved, memory, speed):
+        """In both directions, after travels that are long against the presliding distance."""
         truth = {"coulomb": 3.0, "static": 4.5, "stribeck_velocity": 0.08, "viscous": 2.0, **memory}
         level = 3.0 + 1.5 * np.exp(-((speed / 0.08) ** 2))
-        for way in (1.0, -1.0):
-            _, dq, tau, torque = (
-                values[-20:] for values in moved(np.full(round(4.0 * RATE), way * speed), truth)
-            )
-            np.testing.assert_allclose(dq, way * speed, rtol=1e-4)
-            np.testing.assert_allclose(torque, way * level, rtol=1e-3)
-            np.testing.assert_allclose(tau, way * (level + 2.0 * speed), rtol=1e-3)
+        run = moved(there_and_back(speed, 1.2), truth)
+        for sign, half in ((1.0, run[:, : run.shape[1] // 2]), (-1.0, run)):
+            _, dq, tau, torque = half[:, -20:]
+            np.testing.assert_allclose(dq, sign * speed, rtol=1e-4)
+            np.testing.assert_allclose(torque, sign * level, rtol=1e-3)
+            np.testing.assert_allclose(tau, sign * (level + 2.0 * speed), rtol=1e-3)
 
     @BOTH
     def test_the_level_grows_with_the_load(self, simulate, drive, memory):
@@ -177,8 +176,11 @@ class TestSteadySliding:
 
 
 class TestRest:
-    @pytest.mark.parametrize("inertia", [4.0e-5, 0.0])
-    @BOTH
+    @pytest.mark.parametrize(
+        ("memory", "inertia"),
+        [(DAHL, 4.0e-5), (SLIP, 4.0e-5), (LUGRE, 0.0), (SLIP, 0.0)],
+        ids=["dahl", "slip", "lugre-light", "slip-light"],
+    )
     def test_a_held_joint_does_not_creep(self, make_arm, memory, inertia):
         """Bristles and drive hold the weight of the boom together, wherever motion ended."""
         arm = SimulatedArm(
@@ -194,22 +196,22 @@ class TestRest:
         for w in (0.2, -0.03):
             for _ in range(500):
                 arm.step(Command(np.array([0.0, w])))
-            q = np.array([arm.step(Command(np.zeros(2))).q[1] for _ in range(round(6.0 * RATE))])
-            assert np.ptp(q[round(RATE) :]) < 1e-6
+            q = np.array([arm.step(Command(np.zeros(2))).q[1] for _ in range(round(1.5 * RATE))])
+            assert np.ptp(q[round(RATE) :]) < 1e-7  # creep below 2e-7 rad/s
 
     @BOTH
     def test_bristles_alone_hold_a_weight_below_the_dry_level(self, simulate, memory):
         """Without torque of the drive the boom sags once and stays."""
-        arm = simulate({"coulomb": 8.0, **memory}, "lift")
+        arm = simulate({"coulomb": 8.0, "viscous": 10.0, **memory}, "lift")
         off = Command(np.zeros(2), np.zeros(2), ("velocity", "torque"))
-        q = np.array([arm.step(off).q[1] for _ in range(round(11.0 * RATE))])
+        q = np.array([arm.step(off).q[1] for _ in range(round(2.0 * RATE))])
         assert 5e-4 < q[-1] < 0.05
-        assert np.ptp(q[round(6.0 * RATE) :]) < 1e-6
+        assert np.ptp(q[round(RATE) :]) < 2e-7
         assert arm.memory_torque()[1] == pytest.approx(2.0 * 9.81 * 0.25, rel=0.02)
 
     def test_a_joint_with_a_stiff_loop(self, make_arm, drive):
         """A light finger whose loop is implicit: steady law, and rest without creep."""
-        truth = {"coulomb": 3.0, "static": 3.0, "viscous": 1.0, **LUGRE, "bristle_damping": 5.0}
+        truth = {"coulomb": 3.0, "static": 3.0, "viscous": 1.0, **DAHL, "bristle_damping": 5.0}
         arm = SimulatedArm(
             make_arm(
                 {
@@ -222,8 +224,8 @@ class TestRest:
         assert arm._loop._stiff_loops
         drive(arm, np.tile([0.0, 0.1], (200, 1)))
         assert arm.memory_torque()[1] == pytest.approx(3.0, rel=1e-3)
-        q = drive(arm, np.zeros((1200, 2)))["q"][200:, 1]
-        assert np.ptp(q) < 1e-6
+        q = drive(arm, np.zeros((500, 2)))["q"][200:, 1]
+        assert np.ptp(q) < 3e-7
 
 
 class TestIntegration:
@@ -254,7 +256,7 @@ class TestIntegration:
             )
         )
         arm.enable()
-        forces = self.force((np.arange(round(2.0 * rate)) + 0.5) / rate)
+        forces = self.force((np.arange(round(rate)) + 0.5) / rate)
         samples = [
             arm.step(Command(np.zeros(1), np.array([force]), ("torque",))) for force in forces
         ]
@@ -298,12 +300,12 @@ class TestIntegration:
         )
         judge = solve_ivp(
             getattr(self, kind),
-            (0.0, 2.0),
+            (0.0, 1.0),
             [0.0] * (3 if kind == "lugre" else 5),
             "Radau",
             rtol=1e-7,
             atol=1e-10,
-            max_step=1e-3,
+            max_step=5e-3,
             dense_output=True,
         )
         errors = []
@@ -327,7 +329,7 @@ class TestIntegration:
 class TestComposition:
     @BOTH
     def test_a_late_torque_signal_and_a_coarse_encoder(self, moved, memory):
-        velocity = there_and_back(0.05, 1.0)
+        velocity = there_and_back(0.05, 0.3)
         plain, late, coarse = (
             moved(velocity, {**CONSTANT, **memory}, **knobs)
             for knobs in ({}, {"torque_delay": 0.01}, {"encoder_step": 1e-3})
@@ -338,16 +340,16 @@ class TestComposition:
 
     @BOTH
     def test_ripple_warm_up_and_scatter_change_the_level(self, moved, memory):
-        velocity = np.full(round(3.0 * RATE), 0.1)
+        velocity = np.full(round(1.2 * RATE), 0.1)
         for knobs, low, high in (
             ({"ripple": 0.1, "ripple_period": 0.05}, 0.9, 1.1),
             (
-                {"warm_up": 0.4, "warm_up_time": 1.0},
+                {"warm_up": 0.4, "warm_up_time": 0.4},
                 1.0 + 0.4 * np.exp(-3.0),
                 1.0 + 0.4 * np.exp(-1.0),
             ),
         ):
-            torque = moved(velocity, {**CONSTANT, **memory}, **knobs)[3][round(RATE) :]
+            torque = moved(velocity, {**CONSTANT, **memory}, **knobs)[3][round(0.4 * RATE) :]
             assert (torque.min() / G, torque.max() / G) == pytest.approx((low, high), abs=0.02)
         level = moved(velocity, {**CONSTANT, **memory}, stroke_scatter=0.2)[3][-1] / G
         assert 0.01 < abs(level - 1.0) < 0.8
@@ -360,9 +362,9 @@ class TestComposition:
             "encoder_step": 1e-5,
             "torque_delay": 0.01,
         }
-        for memory in (LUGRE, SLIP):
+        for memory in (DAHL, SLIP):
             one, two = (
-                moved(there_and_back(0.1, 0.5), {**CONSTANT, **memory}, **knobs) for _ in range(2)
+                moved(there_and_back(0.1, 0.2), {**CONSTANT, **memory}, **knobs) for _ in range(2)
             )
             np.testing.assert_array_equal(one, two)
 
@@ -384,16 +386,16 @@ class TestArmFile:
                 'bristle_stiffness belongs to memory = "lugre"; no memory is stated',
             ),
             (
-                {**LUGRE, "shares": [1.0]},
+                {**DAHL, "shares": [1.0]},
                 'shares belongs to memory = "maxwell-slip"; memory is "lugre"',
             ),
             ({**SLIP, "shares": [0.5, 0.5]}, "stiffnesses has 3 values, shares has 2"),
             ({**SLIP, "shares": [0.5, 0.3, 0.1]}, "sum to 0.9; the sum must be 1"),
             ({**SLIP, "stiffnesses": [1.0, -1.0, 2.0]}, "stiffnesses"),
             ({"memory": "dahl"}, "memory"),
-            ({**LUGRE, "coulomb": 0.0, "static": 0.0}, "needs dry friction"),
+            ({**DAHL, "coulomb": 0.0, "static": 0.0}, "needs dry friction"),
             (
-                {**LUGRE, "bristle_stiffness": 1e9},
+                {**DAHL, "bristle_stiffness": 1e9},
                 r"bristle_stiffness = 1e\+09: turn would vibrate at .* allow values up to about",
             ),
         ],
@@ -406,11 +408,11 @@ class TestArmFile:
     def test_the_allowed_stiffness_is_simulated_in_finer_steps(self, make_arm):
         with pytest.raises(InputError, match="allow") as refused:
             SimulatedArm(
-                make_arm({"simulation": {"joints": {"turn": {**LUGRE, "bristle_stiffness": 1e9}}}})
+                make_arm({"simulation": {"joints": {"turn": {**DAHL, "bristle_stiffness": 1e9}}}})
             )
         allowed = 0.95 * float(str(refused.value).split("up to about ")[1].split(". ")[0])
         arm = SimulatedArm(
-            make_arm({"simulation": {"joints": {"turn": {**LUGRE, "bristle_stiffness": allowed}}}})
+            make_arm({"simulation": {"joints": {"turn": {**DAHL, "bristle_stiffness": allowed}}}})
         )
         arm.enable()
         for _ in range(20):
@@ -437,9 +439,9 @@ class TestOtherArms:
             )
         )
         arm.enable()
-        drive(arm, np.tile([0.0, 0.1], (600, 1)))
+        drive(arm, np.tile([0.0, 0.1], (300, 1)))
         assert arm.memory_torque()[1] == pytest.approx(G, rel=1e-3)
-        assert np.ptp(drive(arm, np.zeros((1200, 2)))["q"][200:, 1]) < 1e-6
+        assert np.ptp(drive(arm, np.zeros((500, 2)))["q"][200:, 1]) < 3e-7
 
     @BOTH
     def test_the_drives_of_a_closed_chain_keep_their_dry_level(self, drive, memory):
@@ -451,20 +453,16 @@ class TestOtherArms:
         arm = SimulatedArm(replace(given, simulation={"joints": {"default": {**truth, **memory}}}))
         arm.enable()
         n = len(arm.names)
-        drive(arm, np.full((round(2.0 * arm.rate), n), 0.01))
+        drive(arm, np.full((round(1.2 * arm.rate), n), 0.02))
         np.testing.assert_allclose(arm.memory_torque(), G, rtol=2e-3)
-        assert (
-            np.ptp(
-                drive(arm, np.zeros((round(6.0 * arm.rate), n)))["q"][round(arm.rate) :], axis=0
-            ).max()
-            < 1e-6
-        )
+        still = drive(arm, np.zeros((round(1.5 * arm.rate), n)))["q"][round(0.5 * arm.rate) :]
+        assert np.ptp(still, axis=0).max() < 2e-7
 
     def test_motors_of_several_joints_and_passive_joints_have_no_memory(self, make_arm):
         arm = make_arm(
             {
                 "transmission": {"lift": {"turn": 0.5}},
-                "simulation": {"motors": {"lift": {"coulomb": 1.0, **LUGRE}}},
+                "simulation": {"motors": {"lift": {"coulomb": 1.0, **DAHL}}},
             }
         )
         with pytest.raises(InputError, match=r"simulation.motors.lift.memory"):
