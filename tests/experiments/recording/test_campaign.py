@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,13 +40,15 @@ from stribeck.ident.arm.arm_file import ArmFile, load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import InputError
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.campaign_folder import campaign_runs
 from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 from tests.places import ROOT
 
 ARMS = ROOT / "tests" / "arms"
-ROWS = 5_000  # about the number of samples of one pass
-SMALL = ConstantSpeed(postures=3, speeds=6, longest_stroke=4.0)
+ROWS = 2_500  # about the number of samples of one pass
+SMALL = ConstantSpeed(postures=2, speeds=5, longest_stroke=4.0)
+PLAIN = Options(law="stribeck", load="none")
 
 
 def quick(folder: Path) -> ArmFile:
@@ -65,6 +68,18 @@ def quick(folder: Path) -> ArmFile:
     return load_arm(folder / "pair.toml")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def empty_reports() -> Iterator[None]:
+    """Reports without content."""
+
+    def write(result: object, out: Path, notes: object) -> Path:
+        (out / "report.html").touch()
+        return out / "report.html"
+
+    with patch("stribeck.experiments.fit_runs.write_report", write):
+        yield
+
+
 @pytest.fixture
 def arm(tmp_path):
     return quick(tmp_path)
@@ -80,17 +95,10 @@ def wanted(tmp_path_factory):
 def small(
     arm: ArmFile, out: Path, resume: bool = False, operator: Operator | None = None, **options: Any
 ) -> Delivery:
-    """A campaign of one joint with a minute of robot time, and an empty report."""
-    with (
-        patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SMALL)}),
-        patch("stribeck.experiments.fit_runs.write_report", no_report),
-    ):
-        return calibrate(arm, out, CampaignOptions(("turn",), seed=5, **options), operator, resume)
-
-
-def no_report(result: object, out: Path, notes: object) -> Path:
-    (out / "report.html").touch()
-    return out / "report.html"
+    """A campaign of one joint with half a minute of robot time, and a law that is not chosen."""
+    options = CampaignOptions(("turn",), seed=5, fit=PLAIN, **options)
+    with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SMALL)}):
+        return calibrate(arm, out, options, operator, resume)
 
 
 def killed(path: str, out: str, where: str, repeats: int) -> None:
@@ -358,19 +366,19 @@ def test_a_resumed_campaign_uses_its_stored_options(arm, broken, cli, monkeypatc
         2,
         True,
     )
-    outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--law", "stribeck")
+    outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--law", "auto")
     assert outcome.code == 0, outcome.err
     kept = Calibration.load(broken / "calibration.toml")
     assert (list(kept.joints), kept.fit["law"], kept.joints["turn"].law) == (
         ["turn"],
-        "stribeck",
+        "auto",
         "stribeck",
     )
     outcome = cli("calibrate", arm.path, "-o", broken, "--resume", "--drift", "none")
     assert outcome.code == 0, outcome.err
     kept = Calibration.load(broken / "calibration.toml")
     # stored options, except those given now
-    assert (kept.fit["law"], kept.fit["drift"]) == ("auto", "none")
+    assert (kept.fit["law"], kept.fit["drift"]) == ("stribeck", "none")
 
 
 def test_a_campaign_without_stored_options_is_not_resumed(arm, broken, cli):
@@ -583,8 +591,10 @@ def test_the_budget_covers_all_motion_and_plans_depend_on_the_folder_only(arm, t
     """A campaign interrupted in a later pass, after a warm-up, resumes
     with the plan of that pass.
     """
-    out, budget, drive = tmp_path / "out", 220.0, Campaign.drive
-    options = CampaignOptions(("turn",), seed=5, warm_up=20.0, breakaway=True, budget=budget)
+    out, budget, drive = tmp_path / "out", 190.0, Campaign.drive
+    options = CampaignOptions(
+        ("turn",), seed=5, fit=PLAIN, warm_up=10.0, breakaway=True, budget=budget
+    )
 
     def off(self, plan, continues=None, enough=None):
         if plan.purpose == "fit" and self.measuring:
@@ -617,7 +627,7 @@ def test_the_budget_covers_all_motion_and_plans_depend_on_the_folder_only(arm, t
         sum(load_run(path, ()).duration for path in campaign_runs(out))
     )
     # the warm-up before the interrupted run, and paths to the start
-    again = 20.0 + 10.0
+    again = 10.0 + 10.0
     assert 0.5 * budget < delivery.robot_time <= budget + again
 
 
