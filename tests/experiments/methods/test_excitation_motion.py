@@ -44,7 +44,7 @@ from stribeck.ident.identify import identify
 from stribeck.ident.log.run import EXCITATION, load_run
 from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins
 
-EFFORT, TIME = 0.2, 10.0
+EFFORT, TIME = 0.1, 10.0
 
 
 @pytest.fixture(scope="module")
@@ -310,12 +310,14 @@ def test_drawn_back_postures_are_tested_again():
 
 @pytest.fixture(scope="module")
 def pair(make_arm):
-    return make_arm({"simulation": {"mass_error": 0.3, "torque_noise": 0.05}})
+    return make_arm(
+        {"driver": {"rate": 100.0}, "simulation": {"mass_error": 0.3, "torque_noise": 0.05}}
+    )
 
 
 @pytest.fixture(scope="module")
 def recorded(pair, tmp_path_factory):
-    made = plan_excitation(pair, time=30.0, effort=EFFORT)
+    made = plan_excitation(pair, time=20.0, effort=EFFORT)
     return load_run(drive_plan(pair, made, tmp_path_factory.mktemp("campaign"), seed=0))
 
 
@@ -323,7 +325,7 @@ class TestFit:
     @pytest.mark.slow
     def test_a_run_of_excitation_is_fitted_as_general_motion_with_inertia(self, pair, recorded):
         assert recorded.purpose == EXCITATION
-        result = identify([recorded], Options(inertia="fit"))
+        result = identify([recorded], Options(inertia="fit", law="stribeck"))
         calibration = result.calibration
         assert calibration.fit["motion"] == "model"
         assert calibration.model.inertia is not None
@@ -347,7 +349,7 @@ class TestFit:
     def test_round_trips_beside_it_are_fitted_along(self, pair, recorded, make_plan, tmp_path):
         trips = make_plan(pair, speeds=(0.8, 0.4, 0.2, 0.1))
         beside = load_run(drive_plan(pair, trips, tmp_path, seed=1))
-        options = Options(inertia="fit", law="coulomb-viscous", load="none")
+        options = Options(law="coulomb-viscous", load="none")
         reduced = reduce_runs(choose_runs([recorded, beside]), options)
         assert len(reduced.reductions[0].points) == 0
         # of the round trips, whatever runs without any bring

@@ -11,6 +11,7 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.calibrate import Operator, calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods import lowest_speed_search
 from stribeck.experiments.methods.lowest_speed_search import (
     lowest_sentence,
     plan_lowest_speed,
@@ -24,15 +25,20 @@ from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.follow import GAIN
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.lowest_speed import LowestSpeed, lowest_speeds
 from stribeck.ident.log.run import load_run
+from tests.recorded import Few
+
+LAW = Options(law="stribeck", load="none")  # of the truth
 
 
 def loop(bandwidth, static, exponent=2.0):
     """Settings for a turning joint with a soft loop and a steep Stribeck curve."""
     return {
+        "driver": {"rate": 100.0},
         "joints": {"turn": {"following_error": 0.2}},
         "simulation": {
             "encoder_step": 1e-5,
@@ -75,8 +81,9 @@ def test_the_search_finds_the_stability_limit_of_the_loop(make_arm, tmp_path, kn
 
 
 @pytest.mark.slow
-def test_a_stiff_loop_holds_all_speeds(make_arm, tmp_path):
-    arm = make_arm({"simulation": {"encoder_step": 1e-5}})
+def test_a_stiff_loop_holds_all_speeds(make_arm, tmp_path, monkeypatch):
+    monkeypatch.setattr(lowest_speed_search, "_TIME", 2.5)
+    arm = make_arm({"driver": {"rate": 100.0}, "simulation": {"encoder_step": 1e-5}})
     found = lowest_speeds(load_run(drive_plan(arm, plan_lowest_speed(arm), tmp_path, 1)))
     assert [joint.lost for joint in found.values()] == [None, None]
     slow = Design.of(arm, None, ConstantSpeed()).ends[0]
@@ -143,16 +150,15 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
         lowest_speeds(replace(run, record={**run.record, "plan": None}))
 
 
-@pytest.mark.usefixtures("short")
 @pytest.mark.slow
 def test_a_campaign_after_a_search_has_no_stick_slip(make_arm, tmp_path):
     arm, said, shown = make_arm(loop(3.0, 4.5)), [], []
-    found = calibrate(
-        arm,
-        tmp_path / "found",
-        CampaignOptions(("turn",), seed=1, method="single", search=True),
-        Operator(lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words)),
+    operator = Operator(
+        lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words)
     )
+    options = CampaignOptions(("turn",), seed=1, fit=LAW, method="single", search=True)
+    with Few(speeds=6).used():
+        found = calibrate(arm, tmp_path / "found", options, operator)
     run = load_run(find_runs(tmp_path / "found")[0])
     assert run.purpose == "lowest-speed"
     assert said == [("lowest", lowest_sentence(lowest_speeds(run), load_mechanism(arm)))]

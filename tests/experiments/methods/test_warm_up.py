@@ -6,26 +6,30 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from stribeck.drivers.arm import JointSample
 from stribeck.drivers.connect import connect
 from stribeck.experiments.calibrate import Operator, calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
-from stribeck.experiments.fit_runs import POINTS
+from stribeck.experiments.methods import warm_up
+from stribeck.experiments.methods.registry import DEFAULT, plan_method
 from stribeck.experiments.methods.warm_up import CHANGE, OVER, Settling, ended, plan_warm_up
 from stribeck.experiments.plans.plan import Segment
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.experiments.recording.replay_run import replay_run
+from stribeck.ident.arm.load_mechanism import load_mechanism
+from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.health.points_health import friction_change
+from stribeck.ident.log.reduction.round_trips import reduce_run
 from stribeck.ident.log.run import SIGNALS, load_run
 from tests.recorded import Few
 
 pytestmark = pytest.mark.slow
 
-WARM = {"warm_up": 0.4, "warm_up_time": 30.0}
+WARM = {"warm_up": 0.4, "warm_up_time": 15.0}
+LAW = Options(law="stribeck", load="none")  # of the truth
 
 
 def trips(friction, noise=0.0, every=4.0, seed=0):
@@ -112,23 +116,32 @@ class TestPlan:
         assert [segment.id for segment in made.segments] == list(range(len(made.segments)))
 
 
-@pytest.mark.usefixtures("short")
-def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, recorded, tmp_path):
+@pytest.fixture
+def brief():
+    """Campaigns of one posture."""
+    with Few(postures=1, speeds=6).used():
+        yield
+
+
+@pytest.mark.usefixtures("brief")
+def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path, monkeypatch):
+    monkeypatch.setattr(warm_up, "OVER", 40.0)
     arm, said = make_arm({"simulation": WARM, "driver": {"rate": 100.0}}), []
-    cold = recorded.command("calibrate", arm, "--seed", "1", few=Few()).folder
+    cold = load_run(drive_plan(arm, plan_method(DEFAULT, arm, ("turn",), 1), tmp_path / "cold", 1))
     warm = calibrate(
         arm,
         tmp_path / "warm",
-        CampaignOptions(seed=1, warm_up=600.0),
+        CampaignOptions(("turn",), seed=1, fit=LAW, warm_up=600.0),
         Operator(say=lambda *words: said.append(words)),
     )
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
     assert (first.purpose, second.purpose) == ("warm-up", "fit")
     assert second.t[0] > first.t[-1]  # the same warm arm
-    assert 150.0 < first.t[-1] < 450.0
+    assert 50.0 < first.t[-1] < 150.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
     before, after = (
-        friction_change(points) for points in (pd.read_csv(cold / POINTS), warm.result.points)
+        friction_change(points)
+        for points in (reduce_run(cold, load_mechanism(arm)).points, warm.result.points)
     )
     assert max(abs(change) for change in after.values()) < 0.25 * max(
         abs(change) for change in before.values()
@@ -140,10 +153,19 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, record
     assert said[0][0] == "warm-up"
     assert "friction changes by no more than" in said[0][1]
     assert ended(first) in (tmp_path / "warm" / "report.html").read_text(encoding="utf-8")
-    # the replay ends at the same sample
-    again = load_run(replay_run(load_run(first.path, SIGNALS), tmp_path / "again"))
-    np.testing.assert_array_equal(again.t, first.t)
-    assert ended(again) == ended(first)
+
+
+def test_a_replay_ends_at_the_same_sample(make_arm, tmp_path):
+    arm = make_arm()
+    plan = plan_warm_up(arm, limit=20.0)
+    fourth = plan.segments[3]
+    enough = lambda segment, _: "friction has settled" if segment == fourth else ""  # noqa: E731
+    run = load_run(drive_plan(arm, plan, tmp_path / "first", 1, enough=enough), SIGNALS)
+    assert run.t[-1] < 0.5 * plan.robot_time
+    again = load_run(replay_run(run, tmp_path / "again"))
+    np.testing.assert_array_equal(again.t, run.t)
+    assert ended(again) == ended(run)
+    assert "friction has settled" in ended(run)
 
 
 def test_reaching_the_time_limit_is_reported(make_arm, tmp_path):
@@ -153,10 +175,22 @@ def test_reaching_the_time_limit_is_reported(make_arm, tmp_path):
     assert "too short to tell whether friction had settled" in ended(run)
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("brief")
 def test_the_command_line_warms_up_first(cli, make_arm):
     arm = make_arm({"driver": {"rate": 100.0}}).path
-    outcome = cli("calibrate", arm, "--joints", "lift", "--warm-up", "0.2", "-o", "out", "--json")
+    outcome = cli(
+        "calibrate",
+        arm,
+        "--joints",
+        "lift",
+        "--warm-up",
+        "0.2",
+        "-o",
+        "out",
+        "--json",
+        "--law",
+        "coulomb-viscous",
+    )
     assert outcome.code == 0, outcome.err
     assert (
         "warm-up   0.2 min; too short to tell whether friction had settled; the test needs more "
