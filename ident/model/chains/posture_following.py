@@ -31,6 +31,8 @@ _TRAVEL = 0.2  # rad, or characteristic lengths, that a joint may travel in a st
 _CHANGE = 0.8  # greatest change of the Jacobian in a step
 _AIM = 0.5  # change of the Jacobian at which the step length aims
 _LEAST = 1e-8  # shortest step, as a fraction of a unit of the known joints
+# of a motion, every this many postures one is followed from home; a power of two
+_STRIDE = 64
 # rad, or characteristic lengths; largest distance to which a chain is followed
 _FAR = 1e3
 _NEWTON = 12  # iterations of Newton's method; three are usual from a prediction
@@ -186,6 +188,48 @@ class Branch:
             )
             rows = rows[(reached[rows] < 1.0) & (size[rows] * length[rows] > least)]
         return reached
+
+    def follow_motion(self, wanted: Array, worst: float, least: float) -> tuple[Array, Array]:
+        """As `follow`, for a sequence in which many positions of the known joints are near their
+        neighbours: their postures are reached by a step from a neighbour.
+
+        Postures at a distance of `_STRIDE` rows are followed from home. Then each round reaches
+        the postures in the middle between those that are reached already.
+        """
+        unit, rows = self.unit[list(self.known)], np.arange(len(wanted))
+        stride = np.minimum(rows & -rows, _STRIDE)
+        stride[0] = _STRIDE
+        before = wanted[np.maximum(rows - stride, 0)]
+        stride[np.abs((wanted - before) / unit).max(axis=1) > _TRAVEL] = _STRIDE
+        far = np.flatnonzero(stride == _STRIDE)
+        q, reached = np.zeros((len(wanted), self.mechanism.n)), np.zeros(len(wanted))
+        q[far], reached[far] = self.follow(wanted[far], worst, least)
+        size = _STRIDE // 2
+        while size:
+            here = rows[(stride == size) & (reached[np.maximum(rows - size, 0)] >= 1.0)]
+            for block in blocks(len(here)):
+                own = here[block]
+                q[own], reached[own] = self.step(q[own - size], wanted[own], worst)
+            size //= 2
+        rest = np.flatnonzero((reached < 1.0) & (stride < _STRIDE))
+        q[rest], reached[rest] = self.follow(wanted[rest], worst, least)
+        return q, reached
+
+    def follow_near(
+        self, near: Array, reached: Array, wanted: Array, worst: float, least: float
+    ) -> tuple[Array, Array]:
+        """As `follow`, by a step from postures `near`, (N, n), that are `reached`, where such a step
+        is valid.
+        """
+        q, good = np.empty_like(near), np.zeros(len(near), dtype=bool)
+        way = (wanted - near[:, self.known]) / self.unit[list(self.known)]
+        close = np.flatnonzero((reached >= 1.0) & (np.abs(way).max(axis=1) <= _TRAVEL))
+        for block in blocks(len(close)):
+            rows = close[block]
+            q[rows], good[rows] = self.step(near[rows], wanted[rows], worst)
+        out = np.ones(len(near))
+        q[~good], out[~good] = self.follow(wanted[~good], worst, least)
+        return q, out
 
     def step(self, near: Array, wanted: Array, worst: float) -> tuple[Array, NDArray[np.bool_]]:
         """Return closed postures at known joints `wanted`, (N, k), a step from postures `near`, (N,

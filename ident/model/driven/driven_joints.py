@@ -128,7 +128,7 @@ class DrivenChain:
             range of the driven joints.
         """
         wanted = batch("q", q, driven)
-        posture, reached = self._reach(wanted)
+        posture, reached = self._reach(wanted, motion=True)
         if (rest := np.flatnonzero(reached < 1.0)).size:
             posture = posture.copy()
             posture[rest], reached = self._branch.follow(wanted[rest])
@@ -290,27 +290,30 @@ class DrivenChain:
         """Return the greatest condition number on straight paths, shape
         (K,), see `mechanism.Chain`.
         """
-        part = np.linspace(0.0, 1.0, _PLACES)
-        place = start[:, None] + part[:, None] * (target - start)[:, None]
-        found = self._condition_at(place.reshape(-1, start.shape[1])).reshape(-1, _PLACES)
+        if not np.any(start != target):
+            return self._condition_of(*self._reach(start))
+        way, part = (target - start)[:, None], np.linspace(0.0, 1.0, _PLACES)
+        places = start[:, None] + part[:, None] * way
+        posture, reached = self._reach(places.reshape(-1, start.shape[1]))
+        found = self._condition_of(posture, reached).reshape(-1, _PLACES)
         greatest = np.asarray(found.max(axis=1))
         beside = np.pad(found, ((0, 0), (1, 1)), constant_values=-np.inf)
         peaks = (
             (found > beside[:, :-2])
             & (found >= beside[:, 2:])
             & (found > _PEAK * greatest[:, None])
+            & np.isfinite(greatest)[:, None]
+            & np.any(start != target, axis=1)[:, None]
         )
-        row, k = np.nonzero(
-            peaks & (np.isfinite(greatest) & np.any(start != target, axis=1))[:, None]
-        )
+        row, k = np.nonzero(peaks)
         middle, top, width = part[k], found[row, k], part[1]
-        for _ in range(_CLOSER):
+        near = np.repeat(posture[_PLACES * row + k], 2, axis=0)
+        for _ in range(_CLOSER if len(row) else 0):
             width *= 0.5
             tried = np.clip(middle[:, None] + [-width, width], 0.0, 1.0)
-            values = self._condition_at(
-                (start[row, None] + tried[..., None] * (target - start)[row, None]).reshape(
-                    -1, start.shape[1]
-                )
+            wanted = (start[row, None] + tried[..., None] * way[row]).reshape(-1, start.shape[1])
+            values = self._condition_of(
+                *self._branch.follow_near(near, np.ones(len(near)), wanted, _WORST, _LEAST)
             ).reshape(-1, 2)
             side = np.argmax(values, axis=1)[:, None]
             higher = np.take_along_axis(values, side, axis=1)[:, 0]
@@ -319,16 +322,14 @@ class DrivenChain:
         np.maximum.at(greatest, row, top)
         return greatest
 
-    def _condition_at(self, q: Array) -> Array:
-        """Return the condition number at positions of the drives, (N, n), shape
-        (N,); infinite out of reach.
+    def _condition_of(self, posture: Array, reached: Array) -> Array:
+        """Return the condition numbers of postures, (N, whole.n), shape (N,); infinite where
+        the reached fraction, (N,), of the path to the posture is below 1.
         """
-        posture, reached = self._reach(q)
-        condition = np.full(len(q), np.inf)
-        there = reached >= 1.0
-        for rows in blocks(len(q)):
-            some = rows.start + np.flatnonzero(there[rows])
-            condition[some] = self._branch.condition(posture[some])
+        condition = np.full(len(posture), np.inf)
+        there = np.flatnonzero(reached >= 1.0)
+        for rows in blocks(len(there)):
+            condition[there[rows]] = self._branch.condition(posture[there[rows]])
         return condition
 
     def farthest(self, q: Array) -> tuple[Array, Array]:
@@ -387,37 +388,34 @@ class DrivenChain:
             self._known[key] = LoopsInMotion(m, closed_rates(self._branch, posture, *rates))
         return ForceBalance(m, self._known[key])
 
-    def _reach(self, wanted: Array) -> tuple[Array, Array]:
+    def _reach(self, wanted: Array, motion: bool = False) -> tuple[Array, Array]:
         """Return the last closed posture on each straight path from q = 0 to `wanted`, and the
-        completed part of the path.
+        completed part of the path; rows of a `motion` are near their neighbours.
         """
         if not len(wanted):
             return np.zeros((0, self.whole.n)), np.ones(0)
-        if (key := wanted.tobytes()) not in self._recent:
-            # repeated rows are solved once
-            first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))
-            posture, reached = self._follow(wanted[first])
-            again = np.cumsum(first) - 1
+        # repeated rows are solved once
+        first = np.concatenate(([True], np.any(np.diff(wanted, axis=0) != 0.0, axis=1)))
+        again, single = np.cumsum(first) - 1, wanted[first]
+        if (key := single.tobytes()) not in self._recent:
+            found = self._follow(single, motion)
             if len(self._recent) == _RECENT:
                 del self._recent[next(iter(self._recent))]
-            self._recent[key] = posture[again], reached[again]
-        return self._recent[key]
+            self._recent[key] = found
+        posture, reached = self._recent[key]
+        return posture[again], reached[again]
 
-    def _follow(self, wanted: Array) -> tuple[Array, Array]:
-        """As `Branch.follow`; a `continued` chain first tries one step from the previous
-        postures, and keeps valid steps.
-        """
+    def _follow(self, wanted: Array, motion: bool) -> tuple[Array, Array]:
+        """As `Branch.follow`; a `continued` chain starts from the previous postures."""
+        branch = self._branch
         last = next(
             (found for found in reversed(self._recent.values()) if len(found[0]) == len(wanted)),
             None,
         )
-        if not self.continues or last is None or not self._branch.solved:
-            return self._branch.follow(wanted, _WORST, _LEAST)
-        posture, good = self._branch.step(last[0], wanted, _WORST)
-        good &= last[1] >= 1.0
-        reached = np.ones(len(wanted))
-        posture[~good], reached[~good] = self._branch.follow(wanted[~good], _WORST, _LEAST)
-        return posture, reached
+        if self.continues and last is not None and branch.solved:
+            return branch.follow_near(*last, wanted, _WORST, _LEAST)
+        follow = branch.follow_motion if motion and branch.solved else branch.follow
+        return follow(wanted, _WORST, _LEAST)
 
 
 def _loads(balance: ForceBalance, external: Array | None) -> JointLoads:
