@@ -214,11 +214,10 @@ def most_likely(
     best = [_likeliest(found, shared, one) for one in constants]
     likeliest = max(best, key=lambda pair: pair[1])
     scatter, evidence = best[0] if best[0][1] > likeliest[1] - _CLEARLY else likeliest
-    as_likely = (replace(scatter, shape=shape) for shape in _SHAPES if shape >= scatter.shape)
-    right = likelihood(found, shared, Scatter(0.0, 0.0))
-    return [
-        one for one in as_likely if likelihood(found, shared, one) - right > evidence - _AS_LIKELY
-    ][-1], evidence
+    as_likely = [replace(scatter, shape=shape) for shape in _SHAPES if shape >= scatter.shape]
+    gains = likelihoods(found, shared, as_likely) - likelihood(found, shared, Scatter(0.0, 0.0))
+    kept = np.flatnonzero(gains > evidence - _AS_LIKELY)
+    return as_likely[kept[-1]], evidence
 
 
 def _likeliest(
@@ -228,28 +227,42 @@ def _likeliest(
     likelihood ratio against no scatter.
     """
     tried = [Scatter(shape, mass, constants) for shape, mass in product(_SHAPES, _MASSES)]
-    right = likelihood(found, shared, Scatter(0.0, 0.0))
-    return max(
-        ((scatter, likelihood(found, shared, scatter, more) - right) for scatter in tried),
-        key=lambda pair: pair[1],
-    )
+    gains = likelihoods(found, shared, tried, more)
+    best = int(np.argmax(gains))
+    return tried[best], float(gains[best]) - likelihood(found, shared, Scatter(0.0, 0.0))
 
 
-def likelihood(
-    information: Iterable[Information], shared: Shared, scatter: Scatter, more: Array | None = None
-) -> float:
-    """Log marginal likelihood of a scatter, relative to y = 0, for a prior that is nearly normal.
+def likelihood(information: Iterable[Information], shared: Shared, scatter: Scatter) -> float:
+    """Log marginal likelihood of a scatter, relative to y = 0, for a prior that is nearly
+    normal.
+    """
+    return float(likelihoods(information, shared, [scatter])[0])
+
+
+def likelihoods(
+    information: Iterable[Information],
+    shared: Shared,
+    scatters: Sequence[Scatter],
+    more: Array | None = None,
+) -> Array:
+    """Log marginal likelihoods, as `likelihood`, of scatters with the same torque constants,
+    shape (scatters,).
 
     `more` : additional columns along which y may change.
     """
-    found = list(information)
-    matrix, moment = _summed(found, scatter)
-    root = shared.root(scatter) if more is None else np.column_stack((shared.root(scatter), more))
-    values, vectors = np.linalg.eigh(root.T @ matrix @ root)
-    values, along = np.maximum(values, 0.0), vectors.T @ (root.T @ moment)
-    return sum(one.of_y(scatter.constants)[2] for one in found) + 0.5 * float(
-        np.sum(along**2 / (1.0 + values)) - np.sum(np.log1p(values))
-    )
+    found, constants = list(information), scatters[0].constants
+    matrix, moment = _summed(found, scatters[0])
+    root = np.array([shared.root(scatter) for scatter in scatters])
+    if more is not None:
+        root = np.concatenate((root, np.repeat(more[None], len(root), axis=0)), axis=2)
+    values, vectors = np.linalg.eigh(matrix)
+    # a square root of the information, which rounding cannot make negative
+    seen = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ root
+    lower = np.linalg.cholesky(np.eye(root.shape[2]) + seen.transpose(0, 2, 1) @ seen)
+    along = np.linalg.solve(lower, (moment @ root)[..., None])[..., 0]
+    shrunk = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    at_zero = sum(one.of_y(constants)[2] for one in found)
+    return np.asarray(at_zero + 0.5 * np.sum(along**2, axis=1) - shrunk)
 
 
 def _summed(
