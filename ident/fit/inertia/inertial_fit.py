@@ -252,17 +252,20 @@ def likelihoods(
     """
     found, constants = list(information), scatters[0].constants
     matrix, moment = _summed(found, scatters[0])
-    root = np.array([shared.root(scatter) for scatter in scatters])
-    if more is not None:
-        root = np.concatenate((root, np.repeat(more[None], len(root), axis=0)), axis=2)
     values, vectors = np.linalg.eigh(matrix)
-    # a square root of the information, which rounding cannot make negative
-    seen = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ root
-    lower = np.linalg.cholesky(np.eye(root.shape[2]) + seen.transpose(0, 2, 1) @ seen)
-    along = np.linalg.solve(lower, (moment @ root)[..., None])[..., 0]
-    shrunk = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
-    at_zero = sum(one.of_y(constants)[2] for one in found)
-    return np.asarray(at_zero + 0.5 * np.sum(along**2, axis=1) - shrunk)
+    told = values > len(values) * np.finfo(float).eps * values[-1]  # others are rounding
+    size, along = np.sqrt(values[told]), vectors[:, told]
+    rows, off = size[:, None] * along.T, along.T @ moment / size
+    out = np.full(len(scatters), sum(one.of_y(constants)[2] for one in found))
+    for k, scatter in enumerate(scatters):
+        spread = shared.spread(rows, scatter)
+        if more is not None:
+            spread = np.column_stack((spread, rows @ more))
+        prior = spread @ spread.T  # covariance of `off` by the prior; that of noise is 1
+        lower = np.linalg.cholesky(np.eye(len(prior)) + prior)
+        left = np.linalg.solve(lower, np.column_stack((off, prior @ off)))
+        out[k] += 0.5 * left[:, 0] @ left[:, 1] - np.log(np.diag(lower)).sum()
+    return out
 
 
 def _summed(

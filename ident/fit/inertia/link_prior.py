@@ -82,14 +82,17 @@ class Scatter:
         """Typical relative error of a link's mass from both sources."""
         return float(np.hypot(self.mass, 0.5 * self.shape))
 
-    def root(self, links: int) -> Array:
-        """Square root of the covariance of y near the model, shape (10 n, 10 n)."""
+    @property
+    def of_link(self) -> Array:
+        """Square root of the covariance of the y of one link near the model, shape (10, 10)."""
         # unit direction: mass changes, proportions stay
         whole = np.einsum("kaa->k", _BASIS) / 2.0
         more = np.hypot(self.shape, 2.0 * self.mass) - self.shape
-        return np.asarray(
-            np.kron(np.eye(links), self.shape * np.eye(PER_LINK) + more * np.outer(whole, whole))
-        )
+        return np.asarray(self.shape * np.eye(PER_LINK) + more * np.outer(whole, whole))
+
+    def root(self, links: int) -> Array:
+        """Square root of the covariance of y near the model, shape (10 n, 10 n)."""
+        return np.asarray(np.kron(np.eye(links), self.of_link))
 
 
 @dataclass(frozen=True)

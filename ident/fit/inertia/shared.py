@@ -173,6 +173,12 @@ class Shared:
             block_diag(scatter.root(self.links // PER_LINK), np.eye(self.count - self.links))
         )
 
+    def spread(self, rows: Array, scatter: Scatter) -> Array:
+        """Return the product of rows over y, shape (m, k), and `root`."""
+        shape = len(rows), self.links // PER_LINK, PER_LINK
+        of_links = rows[:, : self.links].reshape(shape) @ scatter.of_link
+        return np.column_stack((of_links.reshape(len(rows), self.links), rows[:, self.links :]))
+
     @property
     def tool(self) -> Array:
         """Change of y by an unknown tool on the last link of a tree, per prior standard deviation
