@@ -32,12 +32,11 @@ README = DOCS.parent / "README.md"
 def folder(recorded: Recorded, tmp_path: Path) -> Path:
     """Folder with the campaign and the validation run of the page "five minutes"."""
     for line in (
-        "calibrate --seed 1 --out first",
-        "run --experiment validation --seed 2 --out unseen",
+        "calibrate lab6 --joints j5,j6 --budget 90s --seed 1 --out first",
+        "run lab6 --experiment validation --seed 2 --out unseen",
     ):
-        command, *options = line.split()
         with chdir(tmp_path):
-            copy_of(recorded, [command, "lab6", "--joints", "j5,j6", *options])
+            copy_of(recorded, line.split())
     return tmp_path
 
 
