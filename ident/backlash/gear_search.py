@@ -95,24 +95,29 @@ class GearSearch:
         """Return the best gear with play, and the best gear without.
 
         Starts are found on slow signals, which change less abruptly with the gear, but lose
-        more samples beside rests.
+        more samples beside rests. All look at the same links behind the gears of a grid.
         """
         loose, tight = [], []
-        for cutoff in _SLOW:
-            slow = GearSearch(replace(self.data, highest=cutoff), self._coulomb, self._known)
-            starts, closed = slow._starts()
+        slower = [
+            GearSearch(replace(self.data, highest=cutoff), self._coulomb, self._known)
+            for cutoff in _SLOW
+        ]
+        grid = self._grid(min(slow.data.resolution for slow in slower))
+        passed = self.data.follow(*grid.T).torque
+        for slow in slower:
+            starts, closed = slow._starts(grid, passed)
             gears, errors = slow._descended(starts)
             loose.append(gears[np.argsort(errors.min(axis=1))[:_FINALISTS]])
             tight.append(closed)
         return self._best(np.concatenate(loose)), self._best(np.concatenate(tight))
 
-    def _starts(self) -> tuple[Array, Array]:
-        """Return the most promising gears of a grid, with play and without, shape (S, 4) each."""
+    def _grid(self, resolution: float) -> Array:
+        """Return gears with plays from twice the resolution on, and without play, shape (C, 4)."""
         data = self.data
-        shortest = min(max(2.0 * data.resolution, 1e-4 * data.span), 0.1 * data.longest)
+        shortest = min(max(2.0 * resolution, 1e-4 * data.span), 0.1 * data.longest)
         plays = np.append(0.0, np.geomspace(shortest, data.longest, _PLAYS))
         stiff = self.stiffest * _SWINGS**2 if self._known is None else np.array([self._known])
-        grid = np.array(
+        return np.array(
             [
                 (b, K, share * self._coulomb, _RATIO[0])
                 for b in plays
@@ -120,10 +125,14 @@ class GearSearch:
                 for share in _SHARES
             ]
         )
-        best = np.argsort(self._errors(grid).min(axis=1))
-        return grid[_apart(grid, best[grid[best, 0] > 0.0])], grid[
-            best[grid[best, 0] == 0.0][:_CLOSED]
-        ]
+
+    def _starts(self, grid: Array, passed: Array) -> tuple[Array, Array]:
+        """Return the most promising gears of a grid, with play and without, shape (S, 4) each;
+        `passed` is the torque through each gear, shape (N, C).
+        """
+        best = np.argsort(self._errors(self._remaining(passed)).min(axis=1))
+        closed = grid[best, 0] == 0.0
+        return grid[_apart(grid, best[~closed])], grid[best[closed][:_CLOSED]]
 
     def held_out(self, gear: Gear) -> Array:
         """Return the mean square error of each block, left out of the linear fit, shape (G,)."""
@@ -150,17 +159,17 @@ class GearSearch:
 
     def _targets(self, gears: Array) -> Array:
         """Return the torque that the motor does not pass to the link, shape (M, C)."""
-        used = self.data.used
-        return np.asarray(
-            self.data.torque[used][:, None]
-            - self.data.filtered(self.data.follow(*gears.T).torque)[used]
-        )
+        return self._remaining(self.data.follow(*gears.T).torque)
 
-    def _errors(self, gears: Array) -> Array:
+    def _remaining(self, passed: Array) -> Array:
+        """Return the torque of the motor without that through gears, shapes (N, C), (M, C)."""
+        used = self.data.used
+        return np.asarray(self.data.torque[used][:, None] - self.data.filtered(passed)[used])
+
+    def _errors(self, targets: Array) -> Array:
         """Return the sum of squares of each gear and kind, shape (C, KINDS)."""
-        targets = self._targets(gears)
         products, squares = self._fixed.T @ targets, np.sum(targets**2, axis=0)
-        errors = np.empty((len(gears), KINDS))
+        errors = np.empty((targets.shape[1], KINDS))
         for kind in range(KINDS):
             keep = [0, *of_kind(kind, 1)]
             scale = np.sqrt(np.maximum(np.diag(self._gram)[keep], 1e-300))
@@ -184,7 +193,7 @@ class GearSearch:
         and these sums of each kind.
         """
         gears, before = starts.copy(), np.full(len(starts), np.inf)
-        errors = self._errors(gears)
+        errors = self._errors(self._targets(gears))
         for _ in range(_ROUNDS):
             going = np.flatnonzero(errors.min(axis=1) < (1.0 - _ENOUGH) * before)
             if not len(going):
@@ -200,7 +209,9 @@ class GearSearch:
                 rows = np.column_stack((columns, residual))
                 for k, change in zip(free, solved(rows.T @ rows)[1], strict=False):
                     own[:, k] = self._within(k, own[0], change * _DAMPED)
-            every = self._errors(tried.reshape(-1, 4)).reshape(len(going), len(_DAMPED), KINDS)
+            every = self._errors(self._targets(tried.reshape(-1, 4))).reshape(
+                len(going), len(_DAMPED), KINDS
+            )
             for n, at in enumerate(going):
                 part = int(np.argmin(every[n].min(axis=1)))
                 if every[n, part].min() < before[at]:

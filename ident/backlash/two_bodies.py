@@ -146,21 +146,35 @@ class _Together:
             (h / drive.inertia[to])[:, None],
         )
         loss, total, stride = gain * self._friction, np.zeros_like(x), speed * h
+        e, over, force, change = np.empty((4, *x.shape))
+        # in place: the arrays are large, and new memory costs more than the sums
         for _ in range(self._steps):
-            e = motor - x
-            over = e - np.minimum(np.maximum(e, -self._half), self._half)
-            force = self._stiffness * over + self._damping * (speed - v)
-            force = np.where(
-                over > 0.0,
-                np.maximum(force, 0.0),
-                np.where(over < 0.0, np.minimum(force, 0.0), 0.0),
-            )
-            free = v + gain * (force - load + slope * e)
-            v = free - np.minimum(np.maximum(free, -loss), loss)
-            x, motor = x + h * v, motor + stride
-            total = total + force
-        self._x, self._v = x, v
-        return total / self._steps, end - x, np.sign(over)
+            np.subtract(motor, x, out=e)
+            np.maximum(e, -self._half, out=over)
+            np.minimum(over, self._half, out=over)
+            np.subtract(e, over, out=over)
+            np.multiply(self._stiffness, over, out=force)
+            np.subtract(speed, v, out=change)
+            change *= self._damping
+            force += change
+            # a flank only pushes
+            flank = np.sign(over, out=over)
+            force *= flank
+            np.maximum(force, 0.0, out=force)
+            force *= flank
+            total += force
+            force -= load
+            e *= slope
+            force += e
+            force *= gain
+            v += force
+            np.maximum(v, -loss, out=change)
+            np.minimum(change, loss, out=change)
+            v -= change
+            np.multiply(v, h, out=change)
+            x += change
+            motor = motor + stride
+        return total / self._steps, end - x, flank
 
 
 def _pieces(drive: Drive, reach: float) -> tuple[int, int]:
