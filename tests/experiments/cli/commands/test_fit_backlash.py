@@ -2,9 +2,19 @@
 second encoder and without.
 """
 
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 import stribeck
+from stribeck.experiments.cli.app import run
+from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identification.find_backlash import NO_BACKLASH, find_backlash
+from stribeck.ident.log.campaign_folder import find_runs
+from stribeck.ident.log.run import load_run
+from tests.experiments.cli.test_cli import change_column
 from tests.geared_joint import geared_joint
 
 pytestmark = pytest.mark.slow
@@ -21,29 +31,33 @@ PLAY = 2e-3
 TRIPS = ("--experiment", "presliding", "--amplitudes", "0.005,0.01,0.02,0.04", "--places", "1")
 
 
+OPTIONS = {"law": "coulomb-viscous", "memory": "none"}
+
+
+def round_trips(folder: Path) -> None:
+    """Record small round trips of a joint with play and an encoder at its link."""
+    knobs = JOINT | {"backlash": PLAY, "link_encoder_step": 1e-5}
+    arm = geared_joint(folder, knobs, SIGNALS, rate=125.0, velocity=1.0)
+    assert run(["run", str(arm), *TRIPS, "-o", str(folder / "trips")]) == 0
+
+
 @pytest.fixture
-def recorded(cli, tmp_path):
-    """Return a function that records small round trips of a joint with these
-    knobs, and returns the folder.
-    """
-
-    def record(**knobs):
-        cli(
-            "run",
-            geared_joint(tmp_path, JOINT | knobs, SIGNALS, rate=125.0, velocity=1.0),
-            *TRIPS,
-            "-o",
-            tmp_path / "trips",
-        )
-        return tmp_path / "trips"
-
-    return record
+def trips(recorded):
+    return recorded.folder(round_trips) / "trips"
 
 
-def test_with_the_position_of_the_link(recorded, cli, tmp_path):
-    trips = recorded(backlash=PLAY, link_encoder_step=1e-5)
-    options = ("--law", "coulomb-viscous", "--memory", "none", "--backlash", "auto")
-    told = cli("fit", trips, "-o", tmp_path / "fitted", *options)
+@pytest.fixture
+def without_link(trips, tmp_path):
+    """The round trips without the position of the link."""
+    (path,) = find_runs(trips)
+    copy = shutil.copytree(path, tmp_path / "without-link")
+    change_column(copy, "q_link.turn", None)
+    return load_run(copy)
+
+
+def test_with_the_position_of_the_link(trips, cli, tmp_path):
+    options = [word for key, value in OPTIONS.items() for word in (f"--{key}", value)]
+    told = cli("fit", trips, "-o", tmp_path / "fitted", *options, "--backlash", "auto")
     found = (
         stribeck.Calibration.load(tmp_path / "fitted" / "calibration.toml").joints["turn"].backlash
     )
@@ -58,11 +72,15 @@ def test_with_the_position_of_the_link(recorded, cli, tmp_path):
     )
 
 
-def test_from_the_torque_of_the_motor_alone(recorded):
-    trips = recorded(backlash=PLAY)
-    options = {"law": "coulomb-viscous", "memory": "none"}
-    # not sought unless asked
-    assert stribeck.fit(trips, **options).joints["turn"].backlash is None
-    found = stribeck.fit(trips, backlash="any", **options).joints["turn"].backlash
+def test_from_the_torque_of_the_motor_alone(without_link):
+    found = stribeck.fit(without_link, backlash="any", **OPTIONS).joints["turn"].backlash
     assert found.method == "torque"
     assert found.play.value == pytest.approx(PLAY, rel=0.1)
+
+
+def test_it_is_sought_in_the_torque_only_if_asked(without_link):
+    chosen = SimpleNamespace(runs=(without_link,), small=())
+    reduced = SimpleNamespace(
+        options=Options(backlash="auto"), mechanism=SimpleNamespace(chain=None)
+    )
+    assert find_backlash(chosen, reduced, {"turn": None}) == NO_BACKLASH
