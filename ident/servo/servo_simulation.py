@@ -49,30 +49,35 @@ def simulate(
     excess = v["static"] - v["coulomb"]
     loads = windows.loads.get(load)
     rises = v["static_coefficient"] - v["coulomb_coefficient"]
-    pressed = None if loads is None else np.broadcast_to(loads[:, 0], (count, R))
     fades = bool(excess.any() or rises.any())
-    faded: Array | float = 0.0
-    out = np.empty((count, R, N))
-    for k, sample in enumerate(_samples(windows, v, h, sub)):
-        out[:, :, k] = q
-        pull, fixed, grows, keeps, per_force = sample
-        for step in range(sub):
-            weight = windows.cosine[:, k] * np.cos(q) + windows.sine[:, k] * np.sin(q)
-            free = keeps * w + per_force * (fixed + step * grows - pull * q - weight)
+    level, coefficient = v["coulomb"], v["coulomb_coefficient"]
+    # the weight of an arm: one cosine costs less than a cosine and a sine
+    heaviest, turned = (
+        np.hypot(windows.cosine, windows.sine).T,
+        np.arctan2(windows.sine, windows.cosine).T,
+    )
+    pressing = None if loads is None else loads.T
+    pressed = None if pressing is None else np.broadcast_to(pressing[0], (count, R))
+    per_change, rest = windows.links.T / h, windows.rest.T
+    out = np.empty((N, count, R))
+    for k, (pull, push, grows, keeps, per_force) in enumerate(_samples(windows, v, h, sub)):
+        out[k] = q
+        if pressing is not None and load != TRANSMITTED:
+            pressed = pressing[k]
+        for _ in range(sub):
+            weight = heaviest[k] * np.cos(q - turned[k])
+            free = keeps * w + per_force * (push - pull * q - weight)
             if fades:
                 faded = np.exp(-((w / v["stribeck_velocity"]) ** 2))
-            level = v["coulomb"] + excess * faded
-            if pressed is not None:
-                level = level + (v["coulomb_coefficient"] + rises * faded) * pressed
-            before_step, w = w, np.sign(free) * np.maximum(np.abs(free) - level * per_force, 0.0)
+                level = v["coulomb"] + excess * faded
+                coefficient = v["coulomb_coefficient"] + rises * faded
+            dry = level if pressed is None else level + coefficient * pressed
+            before_step, w = w, np.copysign(np.maximum(np.abs(free) - dry * per_force, 0.0), free)
             if load == TRANSMITTED:
-                pressed = np.abs(
-                    windows.links[:, k] * (w - before_step) / h + windows.rest[:, k] + weight
-                )
+                pressed = np.abs(per_change[k] * (w - before_step) + rest[k] + weight)
             q = q + h * w
-        if loads is not None and load != TRANSMITTED and k + 1 < N:
-            pressed = np.broadcast_to(loads[:, k + 1], (count, R))
-    return out
+            push = push + grows
+    return np.ascontiguousarray(np.moveaxis(out, 0, -1))
 
 
 def _samples(
