@@ -168,12 +168,19 @@ def test_a_slow_log_with_few_reversals_has_memory_and_no_lag_at_its_limit():
     assert "lag" not in found.composition.signal
 
 
-@pytest.mark.slow
-def test_minima_that_a_log_does_not_tell_apart_are_all_in_the_intervals():
-    case = Case(26, "lugre")  # friction that rises over 0.3 rad/s fits this log, too
+@pytest.fixture(scope="module")
+def two_minima():
+    """A log, and its fit with two minima: friction that rises over 0.3 rad/s fits it, too."""
+    case = Case(26, "lugre")
     found = fit_memory(
         *case.log(), law="stribeck", memory="lugre", gravity=False, signal="none", ripple="none"
     )
+    return case, found
+
+
+@pytest.mark.slow
+def test_minima_that_a_log_does_not_tell_apart_are_all_in_the_intervals(two_minima):
+    case, found = two_minima
     (other,) = found.fit.rivals
     assert other.values["static"] < other.values["coulomb"]
     assert (
@@ -223,15 +230,8 @@ def test_a_delay_leaves_the_other_minimum_in_the_interval_of_the_damping(late):
 
 
 @pytest.mark.slow
-def test_minima_are_told_apart_by_more_than_a_few_blocks():
-    found = fit_memory(
-        *Case(26, "lugre").log(),
-        law="stribeck",
-        memory="lugre",
-        gravity=False,
-        signal="none",
-        ripple="none",
-    ).fit
+def test_minima_are_told_apart_by_more_than_a_few_blocks(two_minima):
+    found = two_minima[1].fit
     assert len(concluded(found.data, found).rivals) == 1
     # with so few blocks any difference looks like chance
     used = np.flatnonzero(found.data.used)[found.data.groups < 3]
