@@ -2,6 +2,8 @@
 bristles are not the estimator's.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.log.run import PRESLIDING, load_run
+from tests.recorded import Few
 
 pytestmark = pytest.mark.slow  # whole fits
 
@@ -35,6 +38,16 @@ def recorded(make_arm, folder, truth, purpose, **options):
     )
 
 
+def rows_of(run, rows):
+    """Some rows of a run."""
+    return replace(
+        run,
+        t=run.t[rows],
+        segment=run.segment[rows],
+        signals={key: values[rows] for key, values in run.signals.items()},
+    )
+
+
 @pytest.fixture(scope="module")
 def small(make_arm, tmp_path_factory):
     """A presliding run of a joint with bristles."""
@@ -46,7 +59,8 @@ def small(make_arm, tmp_path_factory):
 @pytest.fixture(scope="module")
 def trips(make_arm, tmp_path_factory):
     """Round trips of the same joint."""
-    return recorded(make_arm, tmp_path_factory.mktemp("trips"), TRUTH | BRISTLES, "round-trips")
+    with Few(postures=3, speeds=5).used():
+        return recorded(make_arm, tmp_path_factory.mktemp("trips"), TRUTH | BRISTLES, "round-trips")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +95,7 @@ def test_a_delay_of_the_torque_is_allowed_for_in_the_damping(both):
 
 
 def test_law_and_memory_of_a_presliding_run_are_fitted_together(small):
-    found = identify([small])
+    found = identify([small], Options(law="stribeck"))
     joint = found.calibration.joints["turn"]
     # it tests the law without memory
     assert not [one for one in found.findings if one.kind == "closed loop"]
@@ -117,7 +131,8 @@ def test_memory_explains_torque_that_seems_late(trips, alone):
 
 
 def test_no_memory_is_invented_for_a_joint_that_sticks_rigidly(make_arm, tmp_path):
-    run = recorded(make_arm, tmp_path, TRUTH, PRESLIDING, small=FEW)
+    rigid = recorded(make_arm, tmp_path, TRUTH, PRESLIDING, small=FEW)
+    run = rows_of(rigid, slice(None, None, 3))
     found = identify([run], Options(law="stribeck", memory="any"))
     memory = found.calibration.joints["turn"].memory
     assert memory is None
@@ -125,14 +140,6 @@ def test_no_memory_is_invented_for_a_joint_that_sticks_rigidly(make_arm, tmp_pat
 
 
 def test_a_joint_that_hardly_reverses_has_no_memory(trips):
-    from dataclasses import replace
-
-    rows = slice(0, len(trips.t) // 40)
-    short = replace(
-        trips,
-        t=trips.t[rows],
-        segment=trips.segment[rows],
-        signals={key: values[rows] for key, values in trips.signals.items()},
-    )
+    short = rows_of(trips, slice(0, len(trips.t) // 40))
     with pytest.raises(FitError):
         identify([short], Options(memory="any"))
