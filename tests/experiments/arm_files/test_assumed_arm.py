@@ -25,6 +25,7 @@ from stribeck.ident.log.run import load_run
 from stribeck.ident.model.files.drive_ratings import rated_torques
 from tests.looped_urdf import LOOPS, machine
 from tests.model_texts import two_links, written
+from tests.recorded import Few
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
 MJCF = """<mujoco model="two"><compiler angle="radian"/><worldbody>
@@ -32,10 +33,18 @@ MJCF = """<mujoco model="two"><compiler angle="radian"/><worldbody>
     <body pos="0 0 0.5"><joint name="slide" type="slide" range="0.1 0.9" actuatorfrcrange="-90 90"/>
       <geom size="0.1"/></body></body>
 </worldbody></mujoco>"""
+KNOWN = ("--law", "stribeck", "--load", "none")  # of the truth
 PUBLIC = (
     "ur_description/urdf/ur5_robot.urdf",
     "kinova_description/robots/kinova.urdf",
 )
+
+
+@pytest.fixture
+def brief():
+    """Campaigns of one posture."""
+    with Few(postures=1, speeds=7).used():
+        yield
 
 
 @pytest.fixture
@@ -44,10 +53,10 @@ def model(tmp_path):
     return Path(shutil.copy(LAB6, tmp_path / "my robot.urdf"))
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("brief")
 @pytest.mark.slow
 def test_a_bare_urdf_is_calibrated_and_every_assumption_is_printed(cli, model):
-    outcome = cli("calibrate", model, "--joints", "j6")
+    outcome = cli("calibrate", model, "--joints", "j6", *KNOWN)
     assert outcome.code == 0, outcome.err
     said = " ".join(re.sub(r"\nassumed ", " ", outcome.out).split())
     before, after = said.split("held-out")
@@ -123,11 +132,11 @@ class TestMissingLimits:
         assert cli("init", tmp_path / "two.xml").code == 0
         return tmp_path / "two.toml"
 
-    @pytest.mark.usefixtures("short")
+    @pytest.mark.usefixtures("brief")
     @pytest.mark.slow
     def test_an_unchanged_arm_file_of_init_is_calibrated(self, cli, file):
         before = file.read_bytes()
-        outcome = cli("calibrate", file, "--out", "out")
+        outcome = cli("calibrate", file, *KNOWN, "--out", "out")
         assert outcome.code == 0, outcome.err
         assert file.read_bytes() == before
         said, arm = " ".join(outcome.out.split()), load_arm(Path("out/arm/two.toml"))
