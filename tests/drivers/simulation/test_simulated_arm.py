@@ -2,6 +2,8 @@
 or by hand, and every knob.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stribeck.drivers.arm import Command
+from stribeck.drivers.simulation.drive_reading import DriveReading
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.simulation.truth import Knobs
 from stribeck.ident.arm.arm_file import load_arm
@@ -82,6 +85,12 @@ class Pinocchio:
                 "pin_radius"
             ] + axial * bearing["friction_arm"]
         return {"torque": torque, "bending": bending, "normal": normal}
+
+
+@pytest.fixture(scope="module")
+def perfect(make_arm):
+    """The truth of the small arm."""
+    return SimulatedArm(make_arm()).truth
 
 
 class TestFriction:
@@ -270,20 +279,17 @@ class TestFriction:
         viscous=st.floats(0.0, 5.0),
     )
     def test_friction_only_dissipates_energy_and_is_odd(
-        self, simulate, coulomb, static, coefficient, w, load, viscous
+        self, perfect, coulomb, static, coefficient, w, load, viscous
     ):
-        truth = simulate(
-            {
-                "joints": {
-                    "turn": {
-                        "coulomb": coulomb,
-                        "static": static,
-                        "coulomb_coefficient": coefficient,
-                        "viscous": viscous,
-                    }
-                }
+        turn = perfect.joints[0].model_copy(
+            update={
+                "coulomb": coulomb,
+                "static": static,
+                "coulomb_coefficient": coefficient,
+                "viscous": viscous,
             }
-        ).truth
+        )
+        truth = replace(perfect, joints=(turn, perfect.joints[1]), _columns={})
         there, back = (
             truth.friction(np.array([v, 0.0]), np.array([load, 0.0]), np.zeros(2))[0]
             for v in (w, -w)
@@ -455,35 +461,30 @@ class TestKnobs:
         assert resolution.torque_step.tolist() == [0.25, 0.25]
 
     def test_velocity_noise(self, both):
-        plain, noisy = both({"velocity_noise": 0.02}, np.zeros((1500, 2)))
+        plain, noisy = both({"velocity_noise": 0.02}, np.zeros((800, 2)))
         noise = noisy["dq"] - plain["dq"]
         np.testing.assert_allclose(noise.std(axis=0), 0.02, rtol=0.1)
         np.testing.assert_allclose(noise.mean(axis=0), 0.0, atol=0.003)
         np.testing.assert_array_equal(noisy["q"], plain["q"])
 
-    def test_torque_noise_is_white(self, both):
-        plain, noisy = both({"torque_noise": 0.5}, np.zeros((3000, 2)))
-        noise = noisy["tau"] - plain["tau"]
+    def test_torque_noise_is_white(self, simulate):
+        noise = noise_of(simulate({"torque_noise": 0.5}), 3000)
         np.testing.assert_allclose(noise.std(axis=0), 0.5, rtol=0.1)
         np.testing.assert_allclose(noise.mean(axis=0), 0.0, atol=0.05)
         assert abs(correlation(noise, 1)) < 0.06
 
-    def test_torque_noise_time(self, both):
+    def test_torque_noise_time(self, simulate):
         """Noise of the same size, whose autocorrelation falls to 1/e over this time."""
-        plain, noisy = both({"torque_noise": 0.5, "torque_noise_time": 0.05}, np.zeros((6000, 2)))
-        noise = noisy["tau"] - plain["tau"]
+        noise = noise_of(simulate({"torque_noise": 0.5, "torque_noise_time": 0.05}), 6000)
         np.testing.assert_allclose(noise.std(axis=0), 0.5, rtol=0.2)
         assert correlation(noise, 10) == pytest.approx(np.exp(-1.0), abs=0.12)
         assert correlation(noise, 1) == pytest.approx(np.exp(-0.1), abs=0.05)
 
     def test_correlated_noise_is_there_from_the_first_sample(self, simulate):
-        first = [
-            simulate({"torque_noise": 0.5, "torque_noise_time": 5.0}, seed=seed)
-            .step(Command(np.zeros(2)))
-            .tau
-            - [0.0, gravity_torque(0.0)]
-            for seed in range(40)
-        ]
+        truth = simulate({"torque_noise": 0.5, "torque_noise_time": 5.0}).truth
+        readings = [DriveReading(truth, RATE, np.random.default_rng(seed)) for seed in range(40)]
+        rest = np.zeros(2)
+        first = [reading.measure(rest, rest, rest, rest, rest).tau for reading in readings]
         assert np.std(first) == pytest.approx(0.5, rel=0.3)
 
     def test_ripple(self, simulate, drive):
@@ -543,7 +544,7 @@ class TestKnobs:
         """
         arm = simulate({"stroke_scatter": 0.1, "joints": {"turn": {"static": 3.0, "viscous": 0.0}}})
         levels, along = [], []
-        for k in range(80):
+        for k in range(40):
             tau = np.abs(drive(arm, at(0.5 * (-1.0) ** k, 0.3))["tau"][-15:, 0])
             levels.append(tau.mean())
             along.append(np.ptp(tau))
@@ -599,6 +600,12 @@ class TestKnobs:
         assert (dq[-1, 0] - dq[9, 0]) / (10 / RATE) == pytest.approx(
             2.0 / (2.5 * LINK_INERTIA + ROTOR), rel=0.01
         )
+
+
+def noise_of(arm, cycles):
+    """Torques that the drives of an arm read where none acts, shape (cycles, 2)."""
+    reading, rest = DriveReading(arm.truth, RATE, np.random.default_rng(0)), np.zeros(2)
+    return np.array([reading.measure(rest, rest, rest, rest, rest).tau for _ in range(cycles)])
 
 
 def correlation(noise, lag):
