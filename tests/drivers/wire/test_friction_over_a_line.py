@@ -1,24 +1,19 @@
-"""The main job on servos with coarse encoders finds the friction that it finds without a line.
+"""A plan on servos with coarse encoders gives the friction that it gives without a line.
 
 ``python -m benchmarks wires`` measures lost samples, rates and friction in real time.
 """
 
 from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
+import pytest
 
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
-from stribeck.experiments.calibrate import calibrate
-from stribeck.experiments.campaign_options import CampaignOptions
 from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
-from stribeck.experiments.methods.registry import METHODS
-from stribeck.experiments.plans.plan import read_plan
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.identify import identify
-from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import SIGNALS, arm_sha256, load_run
 from stribeck.ident.log.strokes import encoder_step
 from tests.drivers.wire.test_resumed import SHORT
@@ -29,19 +24,19 @@ CHANGES: dict[str, Any] = {
     # slow enough for a coarse encoder, which cannot separate inertia in faster
     # strokes (docs/limits.md)
     "joints": {
-        "turn": {"position": [-1.4, 1.4], "velocity": 0.8},
-        "lift": {"position": [-1.2, 1.2], "velocity": 0.8},
+        "turn": {"position": [-0.9, 0.9], "velocity": 0.8},
+        "lift": {"position": [-0.8, 0.8], "velocity": 0.8},
     },
 }
 SPEEDS = np.tile(np.geomspace(0.1, 0.65, 8)[:, None], 2)
 
 
+@pytest.mark.slow
 def test_the_friction_equals_that_of_the_same_plan_without_a_line(bench, tmp_path):
     """Compared with the truth; each parameter also by the intervals of both calibrations."""
-    arm, folder = bench("dynamixel", CHANGES).arm, tmp_path / "wired"
-    with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, replace(SHORT, postures=1))}):
-        wired = calibrate(arm, folder, CampaignOptions(("turn",), search=False)).calibration
-    (log,) = (load_run(path, SIGNALS) for path in find_runs(folder))
+    arm = bench("dynamixel", CHANGES).arm
+    plan = plan_constant_speed(arm, ("turn",), 1, replace(SHORT, speeds=4))
+    log = load_run(drive_plan(arm, plan, tmp_path / "wired"), SIGNALS)
     np.testing.assert_allclose(np.diff(log.t), 1.0 / arm.driver.rate, rtol=1e-6)
     # the drives' encoders are coarse
     step = max(encoder_step(x) for x in log.signals["q"].T)
@@ -50,9 +45,10 @@ def test_the_friction_equals_that_of_the_same_plan_without_a_line(bench, tmp_pat
         driver=arm.driver.model_copy(update={"kind": "simulated"}),
         simulation={**arm.simulation, "encoder_step": step},
     )
-    plan = replace(read_plan(folder / "plan.toml"), arm_sha256=arm_sha256(here))
+    plan = replace(plan, arm_sha256=arm_sha256(here))
     truth = SimulatedArm(here).friction(np.zeros_like(SPEEDS), SPEEDS)[:, 0]
-    plain = identify([load_run(drive_plan(here, plan, tmp_path / "plain"))]).calibration
+    other = load_run(drive_plan(here, plan, tmp_path / "plain"))
+    wired, plain = (identify([run]).calibration for run in (log, other))
     for fit in (wired, plain):
         stated = SPEEDS[:, 0] <= 1.1 * fit.joints["turn"].velocity_range[1]
         assert stated.mean() > 0.5

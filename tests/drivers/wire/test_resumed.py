@@ -21,8 +21,7 @@ from stribeck.ident.log.campaign_folder import campaign_runs
 from tests.drivers.canopen.canopen_probe import TEST_OBJECT, Probe
 from tests.experiments.recording.test_campaign import raw, whole_trips
 
-# 24 s of robot time, with enough slow speeds
-SHORT = ConstantSpeed(postures=2, speeds=5, spread=60.0, window_time=0.15, longest_stroke=1.0)
+SHORT = ConstantSpeed(postures=1, speeds=5, spread=60.0, window_time=0.15, longest_stroke=1.0)
 CHANGES = {
     "simulation": {"torque_noise": 0.05},
     "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}},
@@ -41,6 +40,7 @@ def probe(drives):
     return Probe(drives)
 
 
+@pytest.mark.slow
 def test_after_a_fault_and_a_reset_the_campaign_is_completed(drives, probe, tmp_path):
     arm, out, sample = drives.arm, tmp_path / "out", RunWriter.sample
 
