@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from stribeck.drivers import check
 from stribeck.drivers.check import check_arm
 from stribeck.drivers.connect import connect
 from stribeck.drivers.errors import DriverError
@@ -22,13 +23,14 @@ def test_a_second_program_is_refused_and_disturbs_nothing(drives):
         for reset in (False, True):
             with pytest.raises(DriverError, match="follows another program"):
                 check_arm(drives.arm, reset)
-        drives.clock.sleep(2.0 * drives.arm.driver.model_extra.get("watchdog", 0.5))
+        drives.clock.sleep(1.2 * drives.arm.driver.model_extra.get("watchdog", 0.5))
         assert not program.said  # the first program moves on
         program.interrupt()
         assert program.said == "KeyboardInterrupt: "  # and ends on request
 
 
-def test_joints_left_held_are_checked_and_taken_over_in_place(drives):
+def test_joints_left_held_are_checked_and_taken_over_in_place(drives, monkeypatch):
+    monkeypatch.setattr(check, "_CYCLES", 0.1)
     with program_of(drives) as program:
         program.interrupt()
     places = []
