@@ -177,7 +177,8 @@ def _stretches(
     """Yield the rows of each part at constant speed, and its direction."""
     least = max(20.0 * grain.fine, grain.span / 400.0)
     for rows in motions(x, segment, least):
-        if int(segment[rows.start]) in but:
+        too_short = rows.stop - rows.start < _LEAST_ROWS  # as noise at rest
+        if too_short or int(segment[rows.start]) in but:
             continue
         sign = 1 if x[rows.stop - 1] > x[rows.start] else -1
         parts = [
