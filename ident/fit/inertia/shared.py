@@ -117,17 +117,15 @@ class Shared:
     def slopes(
         self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array, drives: tuple[Array, Array]
     ) -> Array:
-        """Derivative of each joint's torque by y, shape (N, n, k).
+        """Derivative of each joint's torque by the links' inertial parameters in place of their
+        unknowns, and by the other unknowns, shape (N, n, k); see `of_unknowns`.
 
         `q`, `dq`, `ddq` is the motion of the links, `drives` velocity and acceleration of the
         drives, shape (N, n) each.
         """
         parts = list[Array]()
         if self.of_links:
-            of_links = self.prior.of_links.swapaxes(1, 2)
-            regressor = torque_regressor(mechanism, q, dq, ddq).transpose(1, 2, 0)
-            of_each = of_links @ regressor.reshape(mechanism.n, len(of_links), PER_LINK, -1)
-            parts.append(of_each.reshape(regressor.shape).transpose(2, 0, 1))
+            parts.append(torque_regressor(mechanism, q, dq, ddq))
         if self.passive is not None:
             parts.append(
                 self.passive.slopes(lambda one: inverse_dynamics(one, q, dq, ddq), mechanism)
@@ -137,6 +135,16 @@ class Shared:
         if len(parts) == 1:
             return parts[0]
         return np.concatenate((np.zeros((len(q), mechanism.n, 0)), *parts), axis=2)
+
+    def of_unknowns(self, slopes: Array) -> Array:
+        """Convert derivatives by the links' inertial parameters and by the other unknowns, shape
+        (N, k), to derivatives by y.
+        """
+        if not self.of_links:
+            return slopes
+        of_each = slopes[:, : self.links].reshape(len(slopes), -1, 1, PER_LINK)
+        of_links = (of_each @ self.prior.of_links).reshape(len(slopes), self.links)
+        return np.column_stack((of_links, slopes[:, self.links :]))
 
     def load_slopes(
         self, mechanism: Mechanism, q: Array, dq: Array, ddq: Array | None = None

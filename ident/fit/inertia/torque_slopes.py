@@ -41,7 +41,7 @@ def slopes_of(
                     if stretch == k and low < high:
                         own = slice(begin + low - rows.start, begin + high - rows.start)
                         out[name] += seen[name][:, own] @ slopes[low - start : high - start, j]
-    return out
+    return {name: shared.of_unknowns(values) for name, values in out.items()}
 
 
 @dataclass(frozen=True)
