@@ -28,7 +28,7 @@ from stribeck.ident.model.chains.closed_chain import (
     closed_rates,
     swinging_joints,
 )
-from stribeck.ident.model.chains.posture_following import Branch, Linearised
+from stribeck.ident.model.chains.posture_following import Branch, Linearised, apply
 from stribeck.ident.model.driven.driving_torques import balanced_torque
 from stribeck.ident.model.driven.passive_joints import rubs, with_friction, without_friction
 from stribeck.ident.model.dynamics import inverse_dynamics
@@ -42,8 +42,8 @@ from stribeck.ident.model.regressor import PER_LINK, torque_regressor
 _WORST, _LEAST = 1e4, 1e-3
 # number of cached batches of postures: callers ask for loads and torques of one motion
 _RECENT = 8
-# number of cached blocks of motion: derivatives of loads need one motion many times
-_KEPT = 2
+# number of cached samples of motion: a fit needs a motion many times, with other masses
+_KEPT = 8192
 _PLACES = 9  # number of postures along a path at which the condition number is computed,
 # part of the greatest value from which a peak among them is searched on, and halvings of its width
 _PEAK, _CLOSER = 0.7, 3
@@ -205,15 +205,19 @@ class DrivenChain:
         """Return the torque regressor for all links, (N, n, 10 whole.n), see
         `mechanism.Chain`; errors as in `posture`.
         """
-        m, posture, rates = (
-            replace(self._as(driven), closures=()),
-            *self._states(driven, q, dq, ddq),
-        )
+        m, posture, rates = self._as(driven), *self._states(driven, q, dq, ddq)
         out = np.zeros((driven.n, PER_LINK * m.n, len(posture)))
         for rows in blocks(len(posture)):
-            motion = closed_rates(self._branch, posture[rows], *rates[:, rows])
-            of_tree = torque_regressor(m, motion.q, motion.dq, motion.ddq)
-            out[:, :, rows] = self._moved(motion.linearised, of_tree).transpose(1, 2, 0)
+            balance = self._balance(m, posture[rows], rates[:, rows])
+            motion, linearised = balance.motion, balance.loops.linearised
+            of_tree = torque_regressor(balance.tree, motion.q, motion.dq, motion.ddq)
+            known, unit = list(linearised.branch.known), linearised.branch.unit
+            own = out[:, :, rows]
+            own[:] = of_tree[:, known].transpose(1, 2, 0)
+            for k, joint in enumerate(linearised.branch.solved):
+                carried = np.flatnonzero(np.repeat(m.carries[joint], PER_LINK))
+                moves = linearised.ratio[:, k].T * (unit[joint] / unit[known])[:, None]
+                own[:, carried] += moves[:, None] * of_tree[:, joint, carried].T
         return out.transpose(2, 0, 1)
 
     def wrench_slopes(
@@ -242,7 +246,7 @@ class DrivenChain:
         posture, rates = self._states(driven, q, dq, None)
         velocity = np.concatenate(
             [
-                closed_rates(self._branch, posture[rows], *rates[:, rows]).dq
+                self._balance(self.whole, posture[rows], rates[:, rows]).motion.dq
                 for rows in blocks(len(posture))
             ]
             or [np.zeros((0, self.whole.n))]
@@ -272,19 +276,12 @@ class DrivenChain:
         """See `mechanism.Chain`; the cached postures and motions stay valid."""
         return replace(self, whole=replace(self.whole, mass=mass, com=com, inertia=inertia))
 
-    def _moved(self, linearised: Linearised | None, rest: Array) -> Array:
-        """Convert torques of all joints, (N, whole.n) or (N, whole.n, k), to torques of
-        the drives by virtual work.
-        """
-        assert linearised is not None
-        branch, columns = linearised.branch, rest.reshape(*rest.shape[:2], -1)
-        known, solved, unit = list(branch.known), list(branch.solved), branch.unit[:, None]
-        carried = linearised.ratio.transpose(0, 2, 1) @ (columns[:, solved] * unit[solved])
-        return np.asarray(
-            (columns[:, known] + carried / unit[known]).reshape(
-                len(rest), len(known), *rest.shape[2:]
-            )
-        )
+    def _moved(self, linearised: Linearised, rest: Array) -> Array:
+        """Convert torques of all joints, (N, whole.n), to torques of the drives by virtual work."""
+        known, solved = list(linearised.branch.known), list(linearised.branch.solved)
+        unit = linearised.branch.unit
+        carried = apply(linearised.ratio.transpose(0, 2, 1), rest[:, solved] * unit[solved])
+        return np.asarray(rest[:, known] + carried / unit[known])
 
     def condition(self, start: Array, target: Array) -> Array:
         """Return the greatest condition number on straight paths, shape
@@ -378,13 +375,14 @@ class DrivenChain:
         return branch_of(self.whole, self.whole.active)
 
     def _balance(self, m: Mechanism, posture: Array, rates: Array) -> ForceBalance:
-        """Return the balance of a mechanism of this geometry in one block; the last blocks
+        """Return the balance of a mechanism of this geometry in one block; the last motions
         are kept for other masses.
         """
         key = posture.tobytes() + rates.tobytes()
         if key not in self._known:
-            if len(self._known) == _KEPT:
-                del self._known[next(iter(self._known))]
+            kept = sum(len(one.motion.q) for one in self._known.values())
+            while self._known and kept + len(posture) > _KEPT:
+                kept -= len(self._known.pop(next(iter(self._known))).motion.q)
             self._known[key] = LoopsInMotion(m, closed_rates(self._branch, posture, *rates))
         return ForceBalance(m, self._known[key])
 
