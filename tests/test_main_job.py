@@ -70,7 +70,7 @@ def test_lab6_against_its_truth(campaign):
 def test_offset6_against_its_truth(recorded):
     """Of the joints whose law differs from those of lab6; `benchmarks main_job` has all."""
     made = recorded.command(
-        "calibrate", "offset6", "--joints", "j1,j5", "--seed", "1", few=Few(postures=6)
+        "calibrate", "offset6", "--joints", "j1,j5", "--seed", "1", few=Few(postures=3, speeds=8)
     )
     figures = judge(made.folder, "offset6")
     assert_good(figures)
