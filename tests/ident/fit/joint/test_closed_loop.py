@@ -26,7 +26,7 @@ from stribeck.ident.log.motion.filtered_motion import Log, filtered
 from stribeck.ident.log.motion.motion_points import reduce_motion
 from stribeck.ident.log.run import Run
 
-_SOFT = Loop(stiffness=100.0, damping=5.0, inertia=0.2, push=0.2, seconds=30.0)
+_SOFT = Loop(stiffness=100.0, damping=5.0, inertia=0.2, push=0.2, seconds=20.0)
 _OPTIONS = Options(law="coulomb-viscous", motion="joint")
 
 
@@ -67,7 +67,8 @@ def test_unmodelled_torque_biases_inertia_and_instruments_correct_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "loop", [Loop(seconds=30.0), Loop(stiffness=200.0, damping=20.0, rate=250.0)]
+    "loop",
+    [Loop(seconds=12.0), Loop(stiffness=200.0, damping=20.0, rate=250.0, seconds=12.0)],
 )
 def test_an_ordinary_loop_is_left_alone(loop: Loop) -> None:
     plain, told = fitted(loop), fitted(loop, reference=commanded(logged(loop)))
@@ -180,7 +181,7 @@ class TestRealLogs:
         )
         log, slow = filtered([run], [mechanism]), filtered([run], [mechanism], 5.0)
         reference = commanded(log)
-        for name in ("joint1", "joint5", "joint6"):
+        for name in ("joint1", "joint6"):
             plain, told, quiet = (
                 identify_motion(of, mechanism, name, options, reference=by)
                 for of, by in ((log, None), (log, reference), (slow, None))
