@@ -24,15 +24,15 @@ def test_no_stribeck_effect_is_claimed_where_there_is_none() -> None:
     rng = np.random.default_rng(0)
     false = sum(
         claims(seed, {"coulomb": rng.uniform(2, 8), "viscous": rng.uniform(0.5, 10)}).falls
-        for seed in range(15)
+        for seed in range(6)
     )
-    assert false <= 1
+    assert not false
 
 
 @pytest.mark.slow
 def test_a_stribeck_effect_that_is_there_is_found() -> None:
     rng = np.random.default_rng(1)
-    assert sum(claims(seed, random_truth(rng)).falls for seed in range(8)) >= 7
+    assert sum(claims(seed, random_truth(rng)).falls for seed in range(5)) >= 4
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_no_load_dependence_is_claimed_where_there_is_none() -> None:
             repeats=1,
         ).load
         != "none"
-        for seed in range(6)
+        for seed in range(4)
     )
     assert false == 0
 
@@ -59,7 +59,7 @@ def test_a_stribeck_velocity_outside_the_measured_speeds_is_not_claimed(
 ) -> None:
     """Beyond them it is curvature of the viscous part; below them nothing was seen of it."""
     claimed = 0
-    for seed in range(6):
+    for seed in range(3):
         rng, p = np.random.default_rng(5000 + seed), points()
         truth = {**random_truth(rng), "stribeck_velocity": rng.uniform(low, high)}
         fit = fit_friction(p.w, p.measured(rng, friction(p.w, **truth), 0.01, 0.02), group=p.group)
@@ -74,7 +74,7 @@ def test_curvature_of_the_viscous_part_is_no_stribeck_effect(powers: tuple[float
     and never falls with speed.
     """
     false = 0
-    for seed in range(8):
+    for seed in range(4):
         rng, p = np.random.default_rng(4000 + seed), points()
         clean = np.sign(p.w) * (
             rng.uniform(2, 5) + rng.uniform(1, 8) * np.abs(p.w) ** rng.uniform(*powers)

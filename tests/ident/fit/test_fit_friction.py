@@ -3,6 +3,7 @@
 The truth is written out and not taken from the package, see `round_trip_points`.
 """
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 from stribeck import FitResult, fit_friction
 from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.laws.law_table import LAWS
+from tests.coverage import fewest
 from tests.round_trip_points import friction, noisy, points, random_truth
 
+CASES = 5  # noisy cases of each law
 LAW_TRUTHS = {
     "coulomb-viscous": {"coulomb": 4.0, "viscous": 6.0},
     "stribeck": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous": 6.0},
@@ -68,6 +71,13 @@ LAW_TRUTHS = {
 }
 
 
+@cache
+def plain_fit() -> FitResult:
+    """Fit of the noisy points, all laws on offer."""
+    w, tau, group = noisy()
+    return fit_friction(w, tau, group=group)
+
+
 def test_exact_data_give_the_exact_truth() -> None:
     truth = {"coulomb": 5.0, "static": 8.0, "viscous": 3.0, "stribeck_velocity": 0.05}
     p = points()
@@ -88,7 +98,7 @@ def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
         "static_coefficient",
     )
     inside = []
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(1000 + seed)
         truth, p = random_truth(rng, loaded=True), points(loads=(5.0, 15.0, 30.0), repeats=1)
         tau = p.measured(rng, friction(p.w, p.load, **truth), 0.01, 0.02)
@@ -102,8 +112,8 @@ def test_load_coefficients_and_load_free_parts_are_told_apart() -> None:
             ]
         w, load = np.array([0.02, -0.5]), np.array([12.0, 25.0])
         assert fit.predict(w, load) == pytest.approx(friction(w, load, **truth), rel=0.04)
-    assert len(inside) >= 4 * len(names)
-    assert np.mean(inside) >= 0.85
+    assert len(inside) >= 2 * len(names)
+    assert sum(inside) >= fewest(len(inside))
 
 
 @pytest.mark.slow
@@ -114,7 +124,7 @@ def test_friction_in_proportion_to_its_load_is_told_better_without_a_constant_pa
         [],
         [],
     )
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng(2000 + seed)
         truth, p = (
             random_truth(rng, loaded=True) | {"coulomb": 0.0, "static": 0.0},
@@ -142,7 +152,7 @@ def test_friction_in_proportion_to_its_load_is_told_better_without_a_constant_pa
         w, load = np.array([0.02, -0.5]), np.array([12.0, 18.0])
         assert found["none"].predict(w, load) == pytest.approx(friction(w, load, **truth), rel=0.03)
     assert np.sqrt(np.mean(np.square(errors), axis=0)) == pytest.approx(np.zeros(4), abs=0.05)
-    assert np.mean(inside) >= 0.85
+    assert np.sum(inside) >= fewest(np.size(inside))
     # where the constant part is not zero by itself, the intervals shrink to a third
     assert np.nanmedian(widths) < 0.6
 
@@ -184,21 +194,21 @@ def test_order_and_labels_of_round_trips_do_not_matter() -> None:
     labels = np.array([f"segment {g * 7 % 101}" for g in group])
     np.testing.assert_allclose(
         numbers(fit_friction(w[order], tau[order], group=labels[order])),
-        numbers(fit_friction(w, tau, group=group)),
+        numbers(plain_fit()),
         rtol=1e-5,
     )
 
 
 def test_the_other_sign_of_motion_gives_the_same_friction() -> None:
     w, tau, group = noisy()
-    once, mirrored = fit_friction(w, tau, group=group), fit_friction(-w, -tau, group=group)
-    np.testing.assert_allclose(numbers(mirrored), numbers(once), rtol=1e-6)
+    mirrored = fit_friction(-w, -tau, group=group)
+    np.testing.assert_allclose(numbers(mirrored), numbers(plain_fit()), rtol=1e-6)
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e4])
 def test_units_of_torque_and_speed_only_scale_the_result(factor: float) -> None:
     w, tau, group = noisy()
-    plain = fit_friction(w, tau, group=group)
+    plain = plain_fit()
     torque, speed = (
         fit_friction(w, factor * tau, group=group),
         fit_friction(factor * w, tau, group=group),
@@ -229,18 +239,14 @@ def test_points_at_rest_say_nothing_about_sliding() -> None:
     with_rest = fit_friction(
         np.append(w, [0.0, 0.0]), np.append(tau, [3.0, -9.0]), group=np.append(group, [98, 99])
     )
-    np.testing.assert_allclose(
-        numbers(with_rest), numbers(fit_friction(w, tau, group=group)), rtol=1e-9
-    )
+    np.testing.assert_allclose(numbers(with_rest), numbers(plain_fit()), rtol=1e-9)
 
 
 def test_lists_are_as_good_as_arrays_and_input_is_left_alone() -> None:
     w, tau, group = noisy()
     before = w.copy(), tau.copy()
     listed = fit_friction(w.tolist(), tau.tolist(), group=group.tolist())
-    np.testing.assert_allclose(
-        numbers(listed), numbers(fit_friction(w, tau, group=group)), rtol=1e-12
-    )
+    np.testing.assert_allclose(numbers(listed), numbers(plain_fit()), rtol=1e-12)
     assert (w == before[0]).all()
     assert (tau == before[1]).all()
 
@@ -251,7 +257,7 @@ def test_huber_loss_tolerates_outliers() -> None:
     clean standard errors, mostly.
     """
     squares, huber = [], []
-    for seed in range(8):
+    for seed in range(5):
         rng, p = np.random.default_rng(6000 + seed), points()
         truth = random_truth(rng)
         clean = p.measured(rng, friction(p.w, **truth), 0.01, 0.02)
@@ -269,7 +275,7 @@ def test_huber_loss_tolerates_outliers() -> None:
             off.append(max(abs(fit.values[name] - truth[name]) / error[name] for name in truth))
     assert np.median(squares) > 5.0
     assert np.median(huber) < 3.0
-    assert np.sum(np.array(huber) < np.array(squares)) >= 7
+    assert np.sum(np.array(huber) < np.array(squares)) >= 4
 
 
 def test_lmfit_gives_round_trips_the_weights_that_huber_loss_gave_them() -> None:
@@ -285,10 +291,7 @@ def test_lmfit_gives_round_trips_the_weights_that_huber_loss_gave_them() -> None
 @pytest.mark.slow
 def test_huber_loss_costs_little_without_outliers() -> None:
     w, tau, group = noisy()
-    plain, robust = (
-        fit_friction(w, tau, group=group),
-        fit_friction(w, tau, group=group, loss="huber"),
-    )
+    plain, robust = plain_fit(), fit_friction(w, tau, group=group, loss="huber")
     assert robust.law == plain.law
     for name, parameter in robust.parameters.items():
         assert abs(parameter.value - plain.values[name]) < plain.parameters[name].std_error
@@ -434,12 +437,10 @@ class TestEveryLaw:
         "law", [law for law in LAW_TRUTHS if law not in ("coulomb-viscous", "stribeck")]
     )
     def test_intervals_hold_the_truth(self, law):
-        """Each parameter, over 12 noisy cases, with both noises of a real arm: expected 11,
-        fewer than 8 in one of 5,000.
-        """
+        """Each parameter, and all together, over noisy cases with both noises of a real arm."""
         at, truth, inside = points(members=4), LAW_TRUTHS[law], dict.fromkeys(LAW_TRUTHS[law], 0)
         clean = LAWS[law].function(at.w, **truth)
-        for seed in range(12):
+        for seed in range(CASES):
             fit = fit_friction(
                 at.w,
                 at.measured(np.random.default_rng(seed), clean, 0.01, 0.02),
@@ -451,7 +452,8 @@ class TestEveryLaw:
                 inside[name] += (
                     parameter.low is not None and parameter.low <= value <= parameter.high
                 )
-        assert min(inside.values()) >= 8, inside
+        assert min(inside.values()) >= fewest(CASES), inside
+        assert sum(inside.values()) >= fewest(CASES * len(inside)), inside
 
     @pytest.mark.slow
     @pytest.mark.parametrize("law", ["stribeck-free", "andersson"])
@@ -460,7 +462,7 @@ class TestEveryLaw:
         optimum would be a wrong one.
         """
         at = points()
-        for seed in range(4):
+        for seed in range(2):
             rng = np.random.default_rng(seed)
             measured = at.measured(rng, friction(at.w, **random_truth(rng)), 0.02, 0.05)
             smaller = fit_friction(at.w, measured, group=at.group, law="stribeck")

@@ -65,7 +65,7 @@ def by_brute_force(
     best = np.linalg.lstsq(A, means, rcond=None)[0]
     spread = 8.0 * np.sqrt(np.diag(np.linalg.inv(A.T @ A))) * noise.level[0]
     low, high = np.maximum(0.0, best - spread), best + spread
-    drawn = rng.uniform(low, high, (400_000, len(names)))
+    drawn = rng.uniform(low, high, (150_000, len(names)))
     within = data.tau - means[data.group]
     log = -0.5 * ((means - drawn @ A.T) ** 2).sum(axis=1) / noise.level[0] ** 2
     log += (np.log(2.0) + norm.logpdf(drawn, scale=prior)).sum(axis=1)
@@ -136,7 +136,7 @@ def test_the_grid_of_the_search_is_fine_enough(law: str) -> None:
     judge = Contest.of(data, [law_named("stribeck")]).judge
     (found,) = judge.weigh([Moments.of(data, law_named(law), search_grid(data, law_named(law)))])
     axes = {
-        name: np.geomspace(*quantity.search(0.01, 1.2), 801 if law == "stribeck" else 321)
+        name: np.geomspace(*quantity.search(0.01, 1.2), 801 if law == "stribeck" else 201)
         for name, quantity in law_named(law).searched.items()
     }
     grid = dict(
@@ -217,7 +217,7 @@ def test_flat_friction_that_rises_beyond_a_kink_is_predicted_and_no_stribeck_eff
     at, right, smooth = np.geomspace(0.01, 1.2, 36), [], []
     clean = COULOMB + 3.0 * np.maximum(0.0, at - 0.3 * at[-1])
     others = tuple(name for name in laws_on_offer() if "kink" not in name)
-    for seed in range(3):
+    for seed in range(2):
         data = measured(clean, seed, 0.01, at)
         fits = [select(data, {"none": None}, laws) for laws in ((), others)]
         assert not fits[0].falls
@@ -233,7 +233,7 @@ def test_flat_friction_that_rises_gradually_is_predicted_and_no_stribeck_effect_
     """
     at, off = np.geomspace(0.02, 1.2, 36), []
     clean = COULOMB + 4.0 * 0.1 * np.logaddexp(0.0, (at - 0.3 * at[-1]) / 0.1)
-    for seed in range(3):
+    for seed in range(2):
         fit = select(measured(clean, seed, 0.01, at), {"none": None})
         assert not fit.falls
         off.append(np.mean(np.abs(fit.predict(at) - clean) > fit.interval(at)))
@@ -245,7 +245,7 @@ def test_a_round_trip_on_which_a_parameter_rests_does_not_make_all_laws_alike() 
     """At 12 speeds leaving out one makes a parameter undetermined; the judge's noise
     stays what the residuals say.
     """
-    for seed in range(8):
+    for seed in range(3):
         data = measured(friction(SPEEDS, coulomb=COULOMB, viscous=3.0), seed, 0.01)
         judge = Contest.of(data, [law_named(name) for name in laws_on_offer()]).judge
         assert judge.noise.level is not None
@@ -260,7 +260,7 @@ def test_a_viscous_part_that_bends_is_predicted_and_no_stribeck_effect_claimed(
     """The error over that of a law that cannot bend, and whether the band holds the truth."""
     at, better, held = np.geomspace(0.01, 1.2, speeds), [], []
     clean = COULOMB + 3.0 * at**exponent
-    for seed in range(4):
+    for seed in range(2):
         data = measured(clean, seed, 0.01, at)
         fits = [select(data, {"none": None}, laws) for laws in ((), ("coulomb-viscous",))]
         errors = [np.sqrt(np.mean((fit.predict(at) - clean) ** 2)) for fit in fits]
@@ -277,17 +277,17 @@ def test_an_excess_of_doubtful_shape_is_neither_claimed_nor_denied() -> None:
     the laws in question allow.
     """
     drop = friction(SPEEDS, coulomb=COULOMB, static=5.5, stribeck_velocity=0.05, viscous=3.0)
-    fits = [select(measured(drop, seed, 0.03), {"none": None}) for seed in range(6)]
-    assert sum(fit.undecided for fit in fits) >= 4
+    fits = [select(measured(drop, seed, 0.03), {"none": None}) for seed in range(4)]
+    assert sum(fit.undecided for fit in fits) >= 3
     assert (
         sum(
             fit.parameters["coulomb"].low <= COULOMB <= fit.parameters["coulomb"].high
             for fit in fits
         )
-        >= 5
+        >= 3
     )
     wider = [fit for fit in fits if "other plausible laws" in fit.parameters["coulomb"].note]
-    assert len(wider) >= 3
+    assert len(wider) >= 2
 
 
 def test_shares_do_not_depend_on_units_or_order() -> None:
@@ -337,6 +337,6 @@ def test_coulomb_friction_below_an_excess_that_fades_slowly_is_covered() -> None
     )
     entries = [
         select(measured(clean, seed, 0.01, at), {"none": None}).parameters["coulomb"]
-        for seed in range(4)
+        for seed in range(3)
     ]
-    assert sum(one.low <= 1.06 * COULOMB and one.high >= COULOMB for one in entries) >= 3
+    assert sum(one.low <= 1.06 * COULOMB and one.high >= COULOMB for one in entries) >= 2

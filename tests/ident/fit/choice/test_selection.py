@@ -3,6 +3,7 @@ held-out errors are correct.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from stribeck.ident.fit.fit_result import FitResult
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.fit.residuals.holding import with_lack_of_fit
 from stribeck.ident.laws.law_table import law_named, laws_on_offer
+from tests.coverage import fewest
 
 SPEEDS = np.geomspace(0.004, 1.2, 12)
 # loads of four postures, which rank them differently
@@ -48,6 +50,12 @@ def data(
     }
 
 
+@cache
+def selected() -> FitResult:
+    """Choice for friction that falls with speed and grows with one of three loads."""
+    return select(*data(2, drop=0.5, slope=0.1))
+
+
 def chosen(selection: FitResult) -> tuple[str, str]:
     return selection.law, selection.load
 
@@ -66,11 +74,8 @@ def chosen(selection: FitResult) -> tuple[str, str]:
 def test_the_true_load_wins_and_a_law_that_falls_only_where_friction_does(
     truth: dict[str, float], of: np.ndarray, law: str, load: str
 ) -> None:
-    found = [select(*data(seed, **truth, of=of)) for seed in range(2)]
-    assert {fit.load for fit in found} == {load}
-    assert {fit.falls for fit in found} == {law == "stribeck"}
-    # others predict as well now and then
-    assert law in {fit.law for fit in found}
+    fit = select(*data(0, **truth, of=of))
+    assert (*chosen(fit), fit.falls) == (law, load, law == "stribeck")
 
 
 @pytest.mark.parametrize("scatter", [0.0, 1e-4])
@@ -85,14 +90,14 @@ def test_intervals_hold_what_a_law_allows_that_fits_as_well() -> None:
     does not pretend to know.
     """
     kept = held = 0
-    for seed in range(12):
+    for seed in range(8):
         points, _ = data(300 + seed, drop=0.06, scatter=0.05)
         fit = select(points, {"none": None})
         if not law_named(fit.law).knee:
             kept += 1
             held += fit.parameters["coulomb"].low <= 4.0 <= fit.parameters["coulomb"].high
-    assert kept >= 3
-    assert held >= kept - 1
+    assert kept >= 2
+    assert held >= fewest(kept, once_in=20)
 
 
 @pytest.mark.slow
@@ -101,7 +106,7 @@ def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> 
     from stribeck.ident.laws.law_table import LAWS
 
     wider = []
-    for seed in range(6):
+    for seed in range(3):
         points, _ = data(400 + seed, scatter=0.05)
         ours, alone = (
             fit.parameters["coulomb"].half_width
@@ -113,9 +118,9 @@ def test_where_there_is_no_drop_the_other_law_makes_intervals_hardly_wider() -> 
 
 @pytest.mark.slow
 def test_the_order_in_which_loads_are_offered_does_not_matter() -> None:
-    points, loads = data(1, drop=0.5, slope=0.1)
+    points, loads = data(2, drop=0.5, slope=0.1)
     turned = dict(reversed(loads.items()))
-    assert chosen(select(points, loads)) == chosen(select(points, turned))
+    assert chosen(select(points, turned)) == chosen(selected())
 
 
 @pytest.mark.slow
@@ -128,7 +133,7 @@ def test_a_law_with_a_free_drop_and_a_bent_viscous_part_competes_where_one_of_th
     w, group = np.repeat(np.tile(SPEEDS, 4), 2), np.repeat(np.arange(48), 2)
     clean = (4.0 + 2.0 * np.exp(-((w / 0.05) ** 1.2)) + 4.0 * w**0.9) * np.sign(w)
     chosen_law, off, silent = [], [], []
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         points = FitPoints(w, clean * (1.0 + 0.005 * rng.standard_normal(48)[group]), None, group)
         fit, alone = (
@@ -138,7 +143,7 @@ def test_a_law_with_a_free_drop_and_a_bent_viscous_part_competes_where_one_of_th
         chosen_law.append(fit.law)
         for one, out in ((fit, off), (alone, silent)):
             out.append(np.mean(np.abs(one.predict(w) - clean) > one.interval(w)))
-    assert chosen_law.count("stribeck-free-power") >= 2
+    assert "stribeck-free-power" in chosen_law
     assert np.mean(off) < 0.05
     assert np.mean(silent) > 0.2
 
@@ -151,7 +156,7 @@ def test_the_best_of_a_law_with_three_bends_is_found_from_a_thin_grid() -> None:
     w = np.geomspace(0.05, 2.0, 14)
     clean = 2.0 + np.exp(-w / 0.1) + 1.5 * w**0.7
     alarms = 0
-    for seed in range(4):
+    for seed in range(2):
         noise = 0.002 * np.random.default_rng(seed).standard_normal(14)
         fit = select(
             FitPoints(w, clean + noise, None, np.arange(14)),
@@ -160,12 +165,11 @@ def test_the_best_of_a_law_with_three_bends_is_found_from_a_thin_grid() -> None:
         )
         assert fit.rmse <= np.sqrt(np.mean(noise**2))
         alarms += bool(with_lack_of_fit(fit).lack_of_fit)
-    assert alarms <= 1
+    assert not alarms
 
 
 def test_every_candidate_is_listed_and_the_winner_is_among_the_best() -> None:
-    points, loads = data(2, drop=0.5, slope=0.1)
-    selection = select(points, loads)
+    loads, selection = data(2)[1], selected()
     listed = [(c.law, c.load) for c in selection.candidates]
     # nothing here asks for more
     offered = [law for law in laws_on_offer() if not law_named(law).needs]
@@ -219,12 +223,12 @@ def test_errors_of_single_speeds_are_no_stribeck_effect() -> None:
     a curve cannot predict it.
     """
     claimed = 0
-    for seed in range(12):
+    for seed in range(6):
         rng = np.random.default_rng(500 + seed)
         points, _ = data(500 + seed)
         own = 0.4 * rng.standard_normal(len(SPEEDS))[points.group % 12]
         claimed += select(replace(points, tau=points.tau + own), {"none": None}).falls
-    assert claimed <= 1
+    assert not claimed
 
 
 def test_passes_that_hold_many_speeds_are_left_out_singly() -> None:
@@ -250,7 +254,7 @@ def test_passes_that_hold_many_speeds_are_left_out_singly() -> None:
 def test_held_out_error_grows_with_needless_parameters() -> None:
     """In-sample error never does, which is why it cannot choose."""
     worse = []
-    for seed in range(6):
+    for seed in range(3):
         points, loads = data(20 + seed)
         error = [
             select(points, {load: loads[load]}, (law,)).held_out_rmse
@@ -290,8 +294,8 @@ def test_a_requested_law_does_not_decide_the_load(slope: float, load: str) -> No
     """No Stribeck effect, but a law with one: none of its fits falls with speed, and
     they compete nevertheless.
     """
-    picked = [select(*data(30 + seed, slope=slope), ("stribeck",)).load for seed in range(3)]
-    assert picked == [load] * 3
+    picked = [select(*data(30 + seed, slope=slope), ("stribeck",)).load for seed in range(2)]
+    assert picked == [load] * 2
 
 
 def test_nuisance_columns_do_not_bias_the_law() -> None:
