@@ -13,6 +13,7 @@ import pytest
 import tomlkit
 
 from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods import validation_motion
 from stribeck.experiments.methods.validation_motion import SWINGS, plan_validation
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
@@ -243,8 +244,9 @@ class TestVerdict:
         assert one == pytest.approx(two, rel=1e-9)
 
     @pytest.mark.slow
-    def test_tool_and_mounting_are_those_of_the_run(self, pendulum, tmp_path):
+    def test_tool_and_mounting_are_those_of_the_run(self, tmp_path, monkeypatch):
         """The same arm with a tool in its arm file."""
+        monkeypatch.setattr(validation_motion, "SWINGS", 2)
         source = load_arm(GOLDEN / "runs" / "constant-speed" / "arm" / "pendulum.toml").path
         for file in source.parent.iterdir():
             (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -272,7 +274,7 @@ class TestVerdict:
             encoding="utf-8",
         )
         arm = load_arm(tmp_path / source.path.name)
-        run = load_run(drive_plan(arm, plan_validation(arm, seed=3), tmp_path / "out", 3))
+        run = replace(load_run(find_runs(pendulum)[0]), arm=arm)
         with pytest.raises(InputError, match=r"another model than the calibration of pendulum"):
             validate(run, Calibration.load(GOLDEN))
 
@@ -363,7 +365,8 @@ class TestCommand:
         assert "the campaign only has runs for fit" in outcome.err
 
     @pytest.mark.slow
-    def test_run_records_a_validation_and_fit_leaves_it_out(self, cli, make_arm):
+    def test_run_records_a_validation_and_fit_leaves_it_out(self, cli, make_arm, monkeypatch):
+        monkeypatch.setattr(validation_motion, "SWINGS", 2)
         outcome = cli("run", make_arm().path, "--experiment", "validation", "-o", "campaign")
         assert outcome.code == 0, outcome.err
         (folder,) = find_runs(Path("campaign"))

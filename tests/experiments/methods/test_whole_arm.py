@@ -234,7 +234,7 @@ def bare(arm: ArmFile, **knobs: object) -> ArmFile:
 @pytest.mark.slow
 def test_round_trips_give_the_friction_of_all_joints(lab6, tmp_path, knobs):
     """Friction equals MuJoCo's truth at the same states, without influence of the other joints."""
-    arm = bare(lab6, **knobs)
+    arm = replace(bare(lab6, **knobs), driver=lab6.driver.model_copy(update={"rate": 100.0}))
     run = load_run(drive_plan(arm, plan_whole_arm(arm, seed=1, options=SMALL), tmp_path, 1))
     reduction, truth = reduce_run(run, load_mechanism(arm)), SimulatedArm(arm, 1)
     true = truth.friction(reduction.q, reduction.dq)

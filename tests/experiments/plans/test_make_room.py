@@ -147,7 +147,8 @@ class TestCommand:
         arm = make_arm(
             within([[-2, 2], [-0.15, 0.15], [-2, 2]]) | {"driver": {"rate": 100.0}, "joints": quick}
         )
-        outcome = cli("calibrate", arm.path, "--joints", "turn", "--out", tmp_path / "out")
+        law = ("--law", "coulomb-viscous", "--load", "none")
+        outcome = cli("calibrate", arm.path, "--joints", "turn", *law, "--out", tmp_path / "out")
         assert outcome.code == 0, outcome.err
         assert "note turn: strokes up to" in " ".join(outcome.out.split())
         assert read_plan(tmp_path / "out" / "plan.toml").lowered
