@@ -40,15 +40,22 @@ def spoiled(run, **signals):
     return replace(run, signals={**run.signals, **signals})
 
 
-@pytest.mark.parametrize("spoil", ["repeats", "jitter", "coarse"])
-def test_unusable_positions_leave_the_torque_unchanged(make_arm, make_plan, tmp_path, spoil):
-    """Friction then equals the result without a correction of accelerations,
-    within a tenth of a per cent.
-    """
+@pytest.fixture(scope="module")
+def noisy(make_arm, make_plan, tmp_path_factory):
+    """Short fast strokes of the lift with noise."""
     arm = make_arm(
         {"simulation": {"torque_noise": 0.05, "joints": {"lift": {"coulomb": 2.0, "viscous": 1.5}}}}
     )
-    run = load_run(drive_plan(arm, make_plan(arm, 1, SPEEDS, 0.4), tmp_path, 1))
+    folder = tmp_path_factory.mktemp("noisy")
+    return load_run(drive_plan(arm, make_plan(arm, 1, SPEEDS, 0.4), folder, 1))
+
+
+@pytest.mark.parametrize("spoil", ["repeats", "jitter", "coarse"])
+def test_unusable_positions_leave_the_torque_unchanged(noisy, spoil):
+    """Friction then equals the result without a correction of accelerations,
+    within a tenth of a per cent.
+    """
+    run = noisy
     q, dt = run.signals["q"], float(np.median(np.diff(run.t)))
     if spoil == "repeats":  # a sensor slower than the log
         run = spoiled(run, q=q[np.arange(len(q)) // 8 * 8])
@@ -56,7 +63,7 @@ def test_unusable_positions_leave_the_torque_unchanged(make_arm, make_plan, tmp_
         run = spoiled(run, t=run.t + np.random.default_rng(0).uniform(-0.05, 0.05, len(run.t)) * dt)
     else:
         run = spoiled(run, q=np.round(q / 1.5e-3) * 1.5e-3)
-    mechanism = load_mechanism(arm)
+    mechanism = load_mechanism(run.arm)
     found = reduce_run(run, mechanism).points["odd"].to_numpy()
     with patch("stribeck.ident.log.reduction.round_trips.settling_torque", lambda *_: 0.0):
         without = reduce_run(run, mechanism).points["odd"].to_numpy()

@@ -278,15 +278,15 @@ class TestDynamics:
         assert np.log(early / late) == pytest.approx(w**2 * relaxation / 2.0, rel=0.05)
 
     def test_energy_never_grows(self, rod):
-        """A beam falls from the horizontal and swings on its free drive for ten seconds: it
+        """A beam falls from the horizontal and swings on its free drive for four seconds: it
         never rises above its start.
         """
         arm = rod({"flexible_link": {"bending_stiffness": first_stiffness(8.0)}}, home=0.4)
         q = np.array(
-            [arm.step(Command(np.zeros(1), np.zeros(1), ("torque",))).q[0] for _ in range(10_000)]
+            [arm.step(Command(np.zeros(1), np.zeros(1), ("torque",))).q[0] for _ in range(4_000)]
         )
         assert np.ptp(q) > 3.0
-        assert np.ptp(q[-3000:]) < 1.02 * np.ptp(q[:3000])
+        assert np.ptp(q[-1500:]) < 1.02 * np.ptp(q[:1500])
         assert q.max() < 0.42
 
     def test_a_stiff_beam_is_nearly_a_rigid_link(self, crane):
