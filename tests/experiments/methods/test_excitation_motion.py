@@ -44,7 +44,7 @@ from stribeck.ident.identify import identify
 from stribeck.ident.log.run import EXCITATION, load_run
 from stribeck.ident.model.dynamics import inverse_dynamics, joint_origins
 
-EFFORT, TIME = 0.1, 10.0
+EFFORT, TIME = 0.05, 10.0
 
 
 @pytest.fixture(scope="module")
