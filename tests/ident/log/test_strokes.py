@@ -446,7 +446,6 @@ def test_a_stroke_without_constant_speed_is_excluded_with_a_reason() -> None:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [{"encoder": 1e-5}, {"encoder": 1e-4, "jitter": 1e-4}, {"encoder": 0.0, "jitter": 1e-4}],
