@@ -1,6 +1,7 @@
 """The interface of all arms: simulated, on a bus, or recorded."""
 
 from dataclasses import dataclass
+from math import isfinite
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
@@ -35,10 +36,9 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
     """Return the reason why an arm with these joints and modes cannot carry out
     a command; None if it can.
     """
-    joints = f"{len(names)} joints ({', '.join(names)})"
     if command.velocity.shape != (len(names),):
-        return f"the velocity command has {command.velocity.size} value(s) for {joints}"
-    if not np.isfinite(command.velocity).all():
+        return f"the velocity command has {command.velocity.size} value(s) for {_joints(names)}"
+    if not all(map(isfinite, command.velocity.tolist())):
         return (
             f"the velocity command of {names[int(np.argmin(np.isfinite(command.velocity)))]} is "
             "not a finite number"
@@ -46,9 +46,9 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
     if command.mode is None:
         return None
     if command.torque is not None and command.torque.shape != (len(names),):
-        return f"the torque command has {command.torque.size} value(s) for {joints}"
+        return f"the torque command has {command.torque.size} value(s) for {_joints(names)}"
     if len(command.mode) != len(names):
-        return f"the command has {len(command.mode)} mode(s) for {joints}"
+        return f"the command has {len(command.mode)} mode(s) for {_joints(names)}"
     for j, (name, mode) in enumerate(zip(names, command.mode, strict=True)):
         if mode not in modes:
             return (
@@ -58,6 +58,10 @@ def command_fault(command: Command, names: tuple[str, ...], modes: frozenset[str
         if mode == "torque" and (command.torque is None or not np.isfinite(command.torque[j])):
             return f"the torque command of {name} is not a finite number"
     return None
+
+
+def _joints(names: tuple[str, ...]) -> str:
+    return f"{len(names)} joints ({', '.join(names)})"
 
 
 @dataclass(frozen=True, slots=True)

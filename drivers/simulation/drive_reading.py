@@ -34,6 +34,7 @@ class DriveReading:
             for told in (lambda _: True, lambda heat: heat.sensor)
         )
         steps = truth.column("link_encoder_step")
+        self._heats = bool(self._heated.any())
         self._at_link, self._measures_link = np.isfinite(steps), bool(np.isfinite(steps).any())
         self._in_link_counts = Quantiser(np.nan_to_num(steps))
         self._in_torque_steps, self._in_counts = (
@@ -73,10 +74,9 @@ class DriveReading:
         )
         q = self._in_counts(q.copy())
         t = self._cycle / self._rate
-        warm = 1.0 - np.exp(-t / truth.column("warm_up_time"))
-        shown = np.where(
-            self._heated, np.where(self._sensed, temperature, np.nan), 25.0 + 12.0 * warm
-        )
+        shown = 25.0 + 12.0 * (1.0 - np.exp(-t / truth.column("warm_up_time")))
+        if self._heats:
+            shown = np.where(self._heated, np.where(self._sensed, temperature, np.nan), shown)
         return JointSample(
             t,
             q,
@@ -119,8 +119,10 @@ class Quantiser:
 
     def __init__(self, step: Array) -> None:
         which = np.flatnonzero(step)
-        self._which, self._step = slice(None) if len(which) == len(step) else which, step[which]
+        self._which = slice(None) if len(which) == len(step) else which
+        self._step, self._rounds = step[which], len(which) > 0
 
     def __call__(self, value: Array) -> Array:
-        value[self._which] = np.rint(value[self._which] / self._step) * self._step
+        if self._rounds:
+            value[self._which] = np.rint(value[self._which] / self._step) * self._step
         return value

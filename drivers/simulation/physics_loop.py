@@ -121,6 +121,7 @@ class PhysicsLoop:
         )
         self._direction = [0.0] * n
         self._delay = np.rint(truth.column("torque_delay") / dt).astype(int)
+        self._late = bool(self._delay.any())
         self._history = np.tile(load, (int(self._delay.max()) + 1, 1))
         self._joints = np.arange(n)
         self._ticks = 0
@@ -211,7 +212,10 @@ class PhysicsLoop:
             dry[drives] = levels
             torque = step(targets, speeds, bristles)
             self._ticks += 1
-            history[self._ticks % len(history)] = torque
+            if self._late:
+                history[self._ticks % len(history)] = torque
+        if not self._late:
+            history[0] = torque
         mujoco.mj_rnePostConstraint(model, data)
         self._load, self._transmitted = self.loads(data)
         if passive:
@@ -287,6 +291,8 @@ class PhysicsLoop:
         """Return the torque of each drive, shape (n,), at the time that its reading shows now,
         `torque_delay` ago [N·m].
         """
+        if not self._late:
+            return self._history[0].copy()
         return self._history[(self._ticks - self._delay) % len(self._history), self._joints]
 
     def memory_torque(self) -> Array:

@@ -71,7 +71,8 @@ class Axes:
         deflections of their springs.
         """
         out = values[self.drives].copy()
-        out[self.owner[: self.behind]] += values[self.springs[: self.behind]]
+        if self.behind:
+            out[self.owner[: self.behind]] += values[self.springs[: self.behind]]
         return out
 
 
@@ -187,13 +188,13 @@ class PhysicsModel:
         )
 
 
-def physics_model(arm: ArmFile, names: tuple[str, ...], truth: Truth) -> PhysicsModel:
-    """Return the model of the arm with its true properties: tool, payload, mass error,
-    rotors, springs, dry friction.
+def physics_model(arm: ArmFile, mechanism: Mechanism, truth: Truth) -> PhysicsModel:
+    """Return the model of the arm, whose mechanism was read, with its true properties: tool,
+    payload, mass error, rotors, springs, dry friction.
     """
+    names = mechanism.names
     # otherwise MuJoCo writes a file into the working directory
     mujoco.set_mju_user_warning(_log.warning)
-    mechanism = load_mechanism(arm)
     if truth.passive and mechanism.chain is None:
         raise InputError(
             f"{arm.path}: simulation.passive.{next(iter(truth.passive))}: {arm.name} is not a "

@@ -59,7 +59,7 @@ class SimulatedArm:
             self.truth.column("torque_step"),
         )
         rng = np.random.default_rng(self.truth.seed if seed is None else seed)
-        self._physics = physics_model(arm, self.names, self.truth)
+        self._physics = physics_model(arm, mechanism, self.truth)
         self._data = mujoco.MjData(self._physics.model)
         self._stand_at_home(arm, arm.home(mechanism))
         substeps = max(1, round(_PHYSICS_RATE / self.rate))
