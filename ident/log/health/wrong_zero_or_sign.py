@@ -18,7 +18,6 @@ from stribeck.ident.arm.arm_tables import JointTable
 from stribeck.ident.arrays import Array
 from stribeck.ident.log.finding import Finding
 from stribeck.ident.log.health.points_health import UNIT
-from stribeck.ident.model.chains.posture_following import PostureError
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 
@@ -140,9 +139,13 @@ class _Even:
         )
 
     def torque(self, mistake: Mistake) -> Array:
-        """Modelled torque for each even part, if the mistake was made."""
+        """Modelled torque for each even part, if the mistake was made; infinite if a closed chain
+        cannot reach the postures.
+        """
         order = mistake.order if mistake.moved else np.arange(self.mechanism.n)
-        q = mistake.sign * self.q[:, order] + mistake.shift
+        q, chain = mistake.sign * self.q[:, order] + mistake.shift, self.mechanism.chain
+        if chain is not None and np.isinf(chain.condition(q, q)).any():
+            return np.full(len(q), np.inf)
         tau = inverse_dynamics(self.mechanism, q, mistake.sign * self.dq[:, order])
         own = np.empty_like(mistake.order)
         # joint of the model for each recorded joint
@@ -153,10 +156,8 @@ class _Even:
         """Mean squared deviation of each joint's even part from the model, in squares
         of its scatter, shape (n,).
         """
-        left = np.zeros(self.mechanism.n)
-        try:
-            tau = self.torque(mistake)
-        except PostureError:  # the closed chain cannot reach this posture
+        left, tau = np.zeros(self.mechanism.n), self.torque(mistake)
+        if np.isinf(tau).any():
             return np.full(self.mechanism.n, np.inf)
         for j in np.unique(self.joint):
             even, model = (
