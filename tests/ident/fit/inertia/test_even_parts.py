@@ -9,20 +9,25 @@ import numpy as np
 import pytest
 
 from benchmarks.real_logs import as_run
-from benchmarks.spoiled import record_base
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import FitError
 from stribeck.ident.export.descriptions.urdf_inertia import with_inertia
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
+from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import Run, load_run
+from tests.recorded import Recorded
+from tests.test_spoiled_runs import record
+
+LAW = {"law": "stribeck", "load": "none"}  # the truth
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(recorded: Recorded) -> Run:
     """Campaign of a simulated arm with a turning and a lifting joint and right torque constants."""
-    return load_run(record_base(tmp_path_factory.mktemp("campaign") / "arm", 3))
+    (folder,) = find_runs(recorded.folder(record) / "pair")
+    return load_run(folder)
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +44,9 @@ def found(run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ident
     )
     wrong = replace(run, arm=replace(run.arm, model=path))
     return {
-        "right": identify([run]),
-        "trust": identify([wrong], Options(inertia="trust")),
-        "fit": identify([wrong], Options(inertia="fit")),
+        "right": identify([run], Options(**LAW)),
+        "trust": identify([wrong], Options(**LAW, inertia="trust")),
+        "fit": identify([wrong], Options(**LAW, inertia="fit")),
     }
 
 
