@@ -135,10 +135,13 @@ class WrongLoops(WrongMachine):
     bodies : tuple of ndarray, optional
         Masses (n,), centres of mass (n, 3) and central inertias (n, 3, 3) of the links;
         default: drawn by the seed.
+    rate : float, optional
+        Sampling rate [Hz]; default: that of the arm file.
     """
 
     name: str = "three-loop-chain"
     bodies: tuple[Array, Array, Array] | None = None
+    rate: float | None = None
 
     @property
     def conditions(self) -> Conditions:
@@ -150,7 +153,7 @@ class WrongLoops(WrongMachine):
         )
         return Conditions(
             motion.seconds,
-            self.arm.driver.rate,
+            self.rate or self.arm.driver.rate,
             knobs.torque_noise,
             knobs.encoder_step,
             least,
