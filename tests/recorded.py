@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.without_figures import without_figures
+
 try:
     import fcntl
 except ImportError:  # Windows: each process makes its own
@@ -45,14 +47,14 @@ class Few:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Plan campaigns and validations with these numbers."""
+        """Plan campaigns and validations with these numbers; reports have no figures."""
         from stribeck.experiments.methods import validation_motion
         from stribeck.experiments.methods.registry import METHODS
 
         numbers = {"postures": self.postures}
         if self.speeds:
             numbers["speeds"] = self.speeds
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, without_figures():
             for method, (plan, options) in METHODS.items():
                 patch.setitem(METHODS, method, (plan, replace(options, **numbers)))
             if self.swings:

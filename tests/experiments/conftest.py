@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from stribeck.ident.log.run import arm_sha256
 from tests.messages import refusal_faults
 from tests.recorded import SMALL, Few
 from tests.schemas import judge
+from tests.without_figures import without_figures
 
 
 @pytest.fixture(scope="session")
@@ -73,19 +75,30 @@ class Outcome:
 
 
 @pytest.fixture
+def figures() -> None:
+    """Let commands draw the figures of reports."""
+
+
+@pytest.fixture
 def cli(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> Callable[..., Outcome]:
     """Run the command line in this process, in a new empty folder; JSON output is
-    validated against its schema.
+    validated against its schema. Reports have no figures, unless the test takes `figures`.
     """
+    drawn = nullcontext if "figures" in request.fixturenames else without_figures
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
 
     def command(*arguments: Any) -> Outcome:
         capsys.readouterr()
         words = [str(argument) for argument in arguments]
-        outcome = Outcome(run(words), *capsys.readouterr())
+        with drawn():
+            code = run(words)
+        outcome = Outcome(code, *capsys.readouterr())
         if "--json" in words and outcome.out:
             judge("_".join(words[:2]) if words[0] == "fleet" else words[0], json.loads(outcome.out))
         for line in outcome.err.splitlines() if outcome.code == 2 else ():

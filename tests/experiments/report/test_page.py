@@ -28,6 +28,7 @@ from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.mechanism import Mechanism
 from tests.browser import CHROMIUM, Browser
 from tests.experiments.report.page_checks import OUT
+from tests.without_figures import without_figures
 
 SPEEDS = np.geomspace(0.01, 1.2, 12)
 # a joint name with characters that are special in HTML and in mathematics
@@ -180,10 +181,9 @@ def page(result: Identification, tmp_path_factory: pytest.TempPathFactory) -> st
 
 
 @pytest.fixture
-def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the figures out, which take most of the time, for tests of words."""
-    for figure in ("curve_figure", "gravity_figure", "off_law_figure"):
-        monkeypatch.setattr(f"stribeck.experiments.report.page.{figure}", lambda data: "")
+def no_figures() -> Iterator[None]:
+    with without_figures():
+        yield
 
 
 def written(result: Identification, folder: Path) -> str:
@@ -277,7 +277,7 @@ def test_joint_without_calibration_gives_the_reason(page: str) -> None:
     assert WHY in wrist
 
 
-@pytest.mark.usefixtures("without_figures")
+@pytest.mark.usefixtures("no_figures")
 def test_joints_that_were_not_requested_are_listed(result: Identification, tmp_path: Path) -> None:
     findings = tuple(finding for finding in result.findings if finding.joint != "wrist")
     page = written(replace(result, findings=findings), tmp_path)
@@ -301,7 +301,7 @@ def test_lights_show_problems(result: Identification, page: str) -> None:
     assert lights["Gravity"][1].startswith("Torque and model disagree for shoulder")
 
 
-@pytest.mark.usefixtures("without_figures")
+@pytest.mark.usefixtures("no_figures")
 def test_lights_turn_green_and_red(result: Identification, tmp_path: Path) -> None:
     slide = result.calibration.joints["slide"]
     slide = replace(
@@ -479,7 +479,7 @@ def test_provenance_is_complete(page: str) -> None:
     assert "law = auto, load = auto, seed = 0" in text
 
 
-@pytest.mark.usefixtures("without_figures")
+@pytest.mark.usefixtures("no_figures")
 def test_notes_of_the_run_are_shown_as_text(result: Identification, tmp_path: Path) -> None:
     page = write_report(result, tmp_path, {"operator": "<i>Ada</i>", "payload": 2.0}).read_text(
         encoding="utf-8"
@@ -524,7 +524,7 @@ def test_single_speed_and_constant_values_can_be_drawn(
     assert "slide" in written(changed, tmp_path)
 
 
-@pytest.mark.usefixtures("without_figures")
+@pytest.mark.usefixtures("no_figures")
 def test_unidentifiable_parameters_give_the_reason(result: Identification, tmp_path: Path) -> None:
     joint = result.calibration.joints["slide"]
     hidden = Parameter(None, None, None, None, "1", "unidentifiable", "the load <never> varied")
@@ -597,7 +597,7 @@ def test_values_have_as_many_digits_as_their_interval_allows(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_figures")
+@pytest.mark.usefixtures("no_figures")
 def test_load_components_are_shown(tmp_path: Path) -> None:
     table = points_of("wrist")
     radial, bending = np.array([5.0, 60.0, 30.0]), np.array([12.0, 2.0, 14.0])

@@ -48,6 +48,7 @@ def named(text):
 
 
 class TestFit:
+    @pytest.mark.usefixtures("figures")
     def test_a_calibration_without_a_model(self, cli, table):
         done = cli("fit", "--table", table("speed [rad/s],torque [Nm]", rows()), "--json")
         assert done.code == 0, done.err
