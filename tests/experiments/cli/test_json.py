@@ -292,7 +292,7 @@ class TestOutput:
         )
         assert as_json("fit", "--table", tmp_path / "table.csv")[0]["calibration"]["joints"]
 
-    @pytest.mark.usefixtures("short")
+    @pytest.mark.usefixtures("small_plans")
     @pytest.mark.slow
     def test_the_main_job_and_its_judgement(self, as_json, make_arm, tmp_path):
         """A fast little joint, so that the whole job takes seconds."""
@@ -365,7 +365,12 @@ class TestOutput:
 
     @pytest.mark.slow
     def test_lowest_speed(self, as_json, make_arm, tmp_path):
-        arm = make_arm({"joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}})
+        arm = make_arm(
+            {
+                "driver": {"rate": 50.0},
+                "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}},
+            }
+        )
         lowest, _ = as_json(
             "run",
             arm.path,

@@ -3,10 +3,11 @@
 import json
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import closing
 
 import pytest
 
+from stribeck.drivers.emulators.emulator import emulate
 from tests.drivers.wires import PAIR, free_port, merged, with_port
 
 COMMAND = [sys.executable, "-m", "stribeck", "emulate"]
@@ -57,10 +58,10 @@ def test_impossible_fault_is_refused(make_arm, cli, fault, words):
 def test_fault_occurs_at_the_requested_time(make_arm, cli):
     arm = make_arm(with_port(PAIR["damiao"], free_port()))
     with subprocess.Popen(
-        [*COMMAND, str(arm.path), "--fault", "lift:fault@0.5s"], stdout=subprocess.PIPE, text=True
+        [*COMMAND, str(arm.path), "--fault", "lift:fault@0.1s"], stdout=subprocess.PIPE, text=True
     ) as emulator:
         assert "emulated damiao drives listen" in emulator.stdout.readline()
-        assert emulator.stdout.readline() == "0.5 s: the drive of lift: fault\n"
+        assert emulator.stdout.readline() == "0.1 s: the drive of lift: fault\n"
         found = cli("check", arm.path)
         assert (
             found.code,
@@ -76,31 +77,21 @@ def test_fault_occurs_at_the_requested_time(make_arm, cli):
         emulator.terminate()
 
 
-@pytest.mark.slow
 def test_one_port_has_one_emulator(make_arm, cli):
     arm = make_arm(with_port(PAIR["dynamixel"], free_port()))
-    with subprocess.Popen([*COMMAND, str(arm.path)], stdout=subprocess.PIPE, text=True) as emulator:
-        assert "emulated dynamixel drives listen" in emulator.stdout.readline()
+    with closing(emulate(arm)):
         second = cli("emulate", arm.path)
-        assert (
-            second.code,
-            "another program, perhaps an emulator, listens on this port" in second.err,
-        ) == (2, True), second.err
-        emulator.terminate()
+    assert (
+        second.code,
+        "another program, perhaps an emulator, listens on this port" in second.err,
+    ) == (2, True), second.err
 
 
-@pytest.mark.slow
 def test_two_groups_share_one_port(make_arm):
-    tables = [with_port(PAIR["damiao"], free_port())] * 2
-    tables[1] = merged(tables[1], {"driver": {"bus": {"channel": "239.74.163.77"}}})
-    with ExitStack() as emulators:
-        for table in tables:
-            arm = make_arm(table)
-            one = emulators.enter_context(
-                subprocess.Popen([*COMMAND, str(arm.path)], stdout=subprocess.PIPE, text=True)
-            )
-            emulators.callback(one.terminate)
-            assert "emulated damiao drives listen" in one.stdout.readline()
+    first = with_port(PAIR["damiao"], free_port())
+    second = merged(first, {"driver": {"bus": {"channel": "239.74.163.77"}}})
+    with closing(emulate(make_arm(first))), closing(emulate(make_arm(second))):
+        pass
 
 
 def without_none(table):

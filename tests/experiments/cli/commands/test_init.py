@@ -448,19 +448,22 @@ class TestNames:
         assert outcome.code == 0, outcome.err
         assert load_arm(lab6.parent / file).name == name
 
-    @pytest.mark.usefixtures("short")
+    @pytest.mark.usefixtures("small_plans")
     @pytest.mark.slow
-    def test_simulated_arm_of_the_new_file_can_be_calibrated(self, cli, lab6):
+    def test_simulated_arm_of_the_new_file_can_be_calibrated(self, cli, make_arm):
         """Only the needed values are filled in; the true friction is the guess in the file. The
         folder of the results does not collide with that of the model.
         """
-        assert cli("init", lab6, "--out", "my_arm/my_arm.toml").code == 0
+        assert cli("init", make_arm().model, "--out", "my_arm/my_arm.toml").code == 0
         target = Path("my_arm/my_arm.toml")
-        target.write_text(filled(target.read_text(encoding="utf-8")), encoding="utf-8")
-        outcome = cli("calibrate", target, "--joints", "j6")
+        text = re.sub(
+            r"^rate = .*$", "rate = 100.0", target.read_text(encoding="utf-8"), flags=re.M
+        )
+        target.write_text(filled(text), encoding="utf-8")
+        outcome = cli("calibrate", target, "--joints", "turn")
         assert outcome.code == 0, outcome.err
         (joint,) = Calibration.load(Path("calibration-my_arm")).joints.values()
-        truth = tomllib.loads(target.read_text(encoding="utf-8"))["simulation"]["joints"]["j6"]
+        truth = tomllib.loads(target.read_text(encoding="utf-8"))["simulation"]["joints"]["turn"]
         assert joint.values["coulomb"] == pytest.approx(truth["coulomb"], rel=0.05)
 
     @pytest.mark.parametrize("name", ["my arm", "", "a/b"])

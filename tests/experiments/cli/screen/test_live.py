@@ -23,7 +23,7 @@ from stribeck.experiments.cli.screen.curve_plot import curve, plot
 from stribeck.experiments.cli.screen.forming_law import formed
 from stribeck.experiments.cli.screen.live import Curves, Joints, live, measured
 from stribeck.experiments.cli.screen.progress import motion, progress
-from stribeck.experiments.plans.plan import Segment
+from stribeck.experiments.plans.plan import Segment, write_plan
 
 HEAD = {
     "total": 10.0,
@@ -359,13 +359,15 @@ def test_rows_fit_one_atomic_write_to_the_pipe():
     assert len(json.dumps(rows_of(0, -0.1)[0] | longest)) < 4096
 
 
-@pytest.mark.usefixtures("short")
 @pytest.mark.slow
-def test_rerun_recording_contains_the_live_picture(cli, tmp_path, monkeypatch):
+def test_rerun_recording_contains_the_live_picture(cli, make_arm, make_plan, tmp_path, monkeypatch):
     """Rerun's own command reads the recording; an existing file is not overwritten."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "seen.rrd").write_text("of another run", encoding="utf-8")
-    outcome = cli("run", "lab6", "--joints", "j6", "--out", "runs", "--rerun", "seen.rrd")
+    arm = make_arm()
+    write_plan(make_plan(arm, speeds=(0.4, 0.2)), tmp_path / "plan.toml")
+    options = ("--plan", "plan.toml", "--out", "runs", "--rerun", "seen.rrd")
+    outcome = cli("run", arm.path, *options)
     assert outcome.code == 0, outcome.err
     assert (tmp_path / "seen.rrd").read_text(encoding="utf-8") == "of another run"
     printed = subprocess.run(
@@ -375,8 +377,13 @@ def test_rerun_recording_contains_the_live_picture(cli, tmp_path, monkeypatch):
         check=True,
         env={**os.environ, "HOME": str(tmp_path)},
     ).stdout
-    assert set(re.findall(r"/j6/(\w+)", printed)) == {"position", "velocity", "torque", "friction"}
-    assert "/j1/" not in printed  # stands still
+    assert set(re.findall(r"/turn/(\w+)", printed)) == {
+        "position",
+        "velocity",
+        "torque",
+        "friction",
+    }
+    assert "/lift/" not in printed  # only moves to the posture
 
 
 @pytest.mark.slow
