@@ -75,6 +75,13 @@ class Outcome:
 
 
 @pytest.fixture
+def no_figures() -> Iterator[None]:
+    """Leave the figures of reports out."""
+    with without_figures():
+        yield
+
+
+@pytest.fixture
 def figures() -> None:
     """Let commands draw the figures of reports."""
 

@@ -16,7 +16,7 @@ from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.ident.errors import InputError
 from tests.places import DATA
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_figures")]
 
 GOLDEN = DATA / "golden"
 
@@ -38,7 +38,7 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.usefixtures("short")
+@pytest.mark.usefixtures("small_plans")
 def test_calibrate_is_the_command(cli, make_arm, tmp_path):
     arm = make_arm(
         {

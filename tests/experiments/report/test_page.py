@@ -28,7 +28,6 @@ from stribeck.ident.model.joint_parts import Bearing
 from stribeck.ident.model.mechanism import Mechanism
 from tests.browser import CHROMIUM, Browser
 from tests.experiments.report.page_checks import OUT
-from tests.without_figures import without_figures
 
 SPEEDS = np.geomspace(0.01, 1.2, 12)
 # a joint name with characters that are special in HTML and in mathematics
@@ -178,12 +177,6 @@ def result() -> Identification:
 @pytest.fixture(scope="module")
 def page(result: Identification, tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_report(result, tmp_path_factory.mktemp("report")).read_text(encoding="utf-8")
-
-
-@pytest.fixture
-def no_figures() -> Iterator[None]:
-    with without_figures():
-        yield
 
 
 def written(result: Identification, folder: Path) -> str:
