@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks import choice_oracle
 from benchmarks.choice_judge import Case, interval_score, judge
 from benchmarks.choice_oracle import bounds, posterior
 from benchmarks.choice_tables import figures_of, table
@@ -20,9 +21,11 @@ from benchmarks.choice_truths import (
     kink_at,
     measure,
 )
+from tests.coverage import fewest, most
 
 FAMILIES = [(mix, k) for mix in MIXES.values() for k in range(len(mix.families))]
 SPEEDS = np.linspace(0.01, 1.0, 40)
+CASES, FITS = 16, 800  # draws from the oracle, and of errors of linear fits
 
 
 @pytest.mark.parametrize(
@@ -84,21 +87,23 @@ def test_round_trips_have_the_order_and_noise_of_their_row():
 
 @pytest.mark.parametrize("mix", MIXES.values(), ids=MIXES)
 @pytest.mark.slow
-def test_intervals_of_the_oracle_cover_95_per_cent(mix):
-    rng, at, held = np.random.default_rng(3), FASTEST * np.array([mix.slowest, 0.3, 1.0]), []
-    for case in range(24):
+def test_intervals_of_the_oracle_cover_95_per_cent(mix, monkeypatch):
+    """So do those of 50 per cent, which show too wide intervals, too."""
+    monkeypatch.setattr(choice_oracle, "SHAPES", choice_oracle.SHAPES // 2)
+    rng, at = np.random.default_rng(3), FASTEST * np.array([mix.slowest, 0.3, 1.0])
+    held: dict[float, list[float]] = {0.5: [], 0.95: []}
+    for case in range(CASES):
         how = Condition(12, 0.03, ("white", "drift", "AR(1)")[case % 3], "random")
         truth = mix.families[case % len(mix.families)].draw(rng)
         known = posterior(mix, how, measure(truth, mix, how, rng), at, rng)
         assert known.draws > 50.0
-        for true, values in zip(
-            [truth.coulomb, truth.static, *truth.friction(at)],
-            [known.coulomb, known.static, *known.friction.T],
-            strict=True,
-        ):
-            low, high = known.interval(values)
-            held.append(low <= true <= high)
-    assert 0.88 <= np.mean(held) <= 0.995
+        true = [truth.coulomb, truth.static, *truth.friction(at)]
+        drawn = [known.coulomb, known.static, *known.friction.T]
+        for level, inside in held.items():
+            ends = np.array([known.interval(values, level) for values in drawn]).T
+            inside.append(float(np.mean((ends[0] <= true) & (true <= ends[1]))))
+    for level, inside in held.items():  # the values of one case are held together or not at all
+        assert fewest(CASES, level) <= sum(inside) <= most(CASES, level)
 
 
 @pytest.mark.parametrize("kind", ["white", "drift", "AR(1)"])
@@ -112,7 +117,7 @@ def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
         FASTEST * np.array([0.01, 0.5, 1.0]),
     )
     errors = []
-    for _ in range(1500):
+    for _ in range(FITS):
         measured = measure(truth, FIRST, how, rng)
         clean = truth.friction(measured.w)
         A = np.column_stack((np.ones(12), measured.w, measured.t * clean))
@@ -123,7 +128,9 @@ def test_bounds_agree_with_weighted_least_squares_of_the_true_family(kind):
         rows = np.vstack((white @ A, prior))
         beta = np.linalg.lstsq(rows, np.append(white @ measured.tau, 0.0), rcond=None)[0]
         errors.append(beta[0] + beta[1] * at - truth.friction(at))
-    np.testing.assert_allclose(np.std(errors, axis=0), bounds(truth, how, measured, at), rtol=0.07)
+    np.testing.assert_allclose(
+        np.std(errors, axis=0), bounds(truth, how, measured, at), rtol=4.0 / np.sqrt(2.0 * FITS)
+    )  # four standard errors of a standard deviation
 
 
 def test_an_interval_score_is_width_plus_forty_times_the_miss():

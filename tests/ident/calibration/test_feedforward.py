@@ -87,7 +87,7 @@ def everything(names: tuple[str, ...], seed: int) -> dict[str, JointCalibration]
     }
 
 
-def motion(seed: int, n: int, samples: int = 20) -> np.ndarray:
+def motion(seed: int, n: int, samples: int = 5) -> np.ndarray:
     return np.random.default_rng(1000 + seed).normal(scale=1.5, size=(3, samples, n))
 
 

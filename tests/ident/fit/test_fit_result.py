@@ -4,7 +4,6 @@ verdicts, band, prediction, lmfit.
 The truth is written out and not taken from the package, see `round_trip_points`.
 """
 
-import subprocess
 import sys
 from dataclasses import dataclass
 
@@ -13,9 +12,10 @@ import pytest
 
 from stribeck import FitResult, fit_friction
 from stribeck.ident.errors import InputError
+from tests.coverage import fewest
 from tests.round_trip_points import friction, points, random_truth
 
-CASES = 80
+CASES = 40
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def test_intervals_cover_the_truth_as_often_as_promised(cases: list[Case], name:
         case.fit.parameters[name].low <= case.truth[name] <= case.fit.parameters[name].high
         for case in cases
     ]
-    assert 0.88 <= np.mean(inside) <= 0.995
+    assert sum(inside) >= fewest(CASES)
 
 
 @pytest.mark.parametrize("name", ["coulomb", "static", "viscous", "stribeck_velocity"])
@@ -61,8 +61,9 @@ def test_standard_errors_are_the_size_of_the_errors(cases: list[Case], name: str
     deviation = [
         (p.value - case.truth[name]) / p.std_error for p, case in zip(estimates, cases, strict=True)
     ]
-    assert abs(np.median(deviation)) < 0.25
-    assert 0.7 < np.median(np.abs(deviation)) / 0.6745 < 1.3
+    # errors of median and deviation of so many cases are 1.25 and 1.17 over the root of their number
+    assert abs(np.median(deviation)) < 2.0 * 1.25 / np.sqrt(CASES)
+    assert abs(np.median(np.abs(deviation)) / 0.6745 - 1.0) < 2.5 * 1.17 / np.sqrt(CASES)
 
 
 @pytest.mark.slow
@@ -72,7 +73,8 @@ def test_the_band_covers_the_true_curve(cases: list[Case]) -> None:
         np.abs(case.fit.predict(w) - friction(w, **case.truth)) <= case.fit.band(w)
         for case in cases
     ]
-    assert 0.88 <= np.mean(inside) <= 0.995
+    # points of one curve are held together or not at all
+    assert np.sum(np.mean(inside, axis=1)) >= fewest(CASES)
 
 
 def test_held_out_error_is_what_new_round_trips_show(cases: list[Case]) -> None:
@@ -124,7 +126,7 @@ def test_prediction_is_the_law_at_the_fitted_values(cases: list[Case]) -> None:
 
 @pytest.mark.slow
 def test_the_lmfit_result_is_made_when_asked_and_agrees(cases: list[Case]) -> None:
-    for case in cases[:5]:
+    for case in cases[:2]:
         report = case.fit.lmfit.fit_report()
         for name, value in case.fit.values.items():
             assert name in report
@@ -133,15 +135,11 @@ def test_the_lmfit_result_is_made_when_asked_and_agrees(cases: list[Case]) -> No
     assert set(interval) == set(cases[0].truth)
 
 
-@pytest.mark.slow
-def test_a_fit_does_not_import_lmfit() -> None:
+def test_a_fit_does_not_import_lmfit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its import takes longer than a hundred fits."""
-    code = (
-        "import sys, numpy as np; from stribeck import fit_friction; w = np.geomspace(0.01, 1.0, "
-        "20); "
-        "fit_friction(w, 5.0 + 3.0 * np.exp(-(w / 0.05)**2) + w); assert 'lmfit' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    monkeypatch.setitem(sys.modules, "lmfit", None)  # an import of it fails
+    w = np.geomspace(0.01, 1.0, 20)
+    assert fit_friction(w, 5.0 + 3.0 * np.exp(-((w / 0.05) ** 2)) + w).law
 
 
 def test_units_go_with_the_parameters(cases: list[Case]) -> None:

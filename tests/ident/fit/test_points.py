@@ -12,9 +12,9 @@ from tests.round_trip_points import friction, points, random_truth
 
 
 def long_log(scatter: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """60 round trips of 400 samples, speed and load scattering within each."""
+    """60 round trips of 150 samples, speed and load scattering within each."""
     rng = np.random.default_rng(5)
-    group = np.repeat(np.arange(60), 400)
+    group = np.repeat(np.arange(60), 150)
     speed, load = np.tile(np.geomspace(0.01, 1.5, 12), 5)[group], rng.uniform(2.0, 30.0, 60)[group]
     w = (
         np.resize([1.0, -1.0], len(group))
@@ -64,7 +64,7 @@ def test_points_whose_windows_scatter_count_less() -> None:
     alike sizes change nothing.
     """
     plain, weighed = [], []
-    for seed in range(30):
+    for seed in range(10):
         rng, p = np.random.default_rng(7000 + seed), points()
         truth, size = random_truth(rng), np.exp(rng.standard_normal(len(p.w)))
         tau = friction(p.w, **truth) + 0.03 * truth["coulomb"] * size * rng.standard_normal(

@@ -32,7 +32,7 @@ PAPER = np.array(
     ]
 )
 
-repeatable = settings(derandomize=True, deadline=None)
+repeatable = settings(derandomize=True, deadline=None, max_examples=25)
 positive = st.floats(1e-3, 1e3)
 speeds = st.lists(st.floats(1e-4, 10.0), min_size=1, max_size=8).map(np.array)
 stribeck_values = st.fixed_dictionaries(

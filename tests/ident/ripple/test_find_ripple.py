@@ -13,7 +13,7 @@ from stribeck.ident.ripple.find_ripple import JointRipple, find_ripple
 from stribeck.ident.ripple.known_orders import known_orders
 from stribeck.ident.ripple.thresholds import threshold
 
-QUICK = Strokes(speeds=(0.03, 0.06, 0.12, 0.25, 0.5), longest=20.0)
+QUICK = Strokes(speeds=(0.03, 0.06, 0.12, 0.25, 0.5), longest=12.0)
 MOTOR = (100.0, 200.0, 300.0)
 TRUE = ((100.0, 0.3, 0.5, "friction"), (200.0, 0.2, 1.0, "cogging"))
 

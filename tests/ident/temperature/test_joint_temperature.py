@@ -2,7 +2,9 @@
 and the stage of `identify`.
 """
 
+from copy import copy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.export.numbers import calibration_table, to_csv
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identification import identify_inertia
-from stribeck.ident.identification.choose_runs import choose_runs, options_for
+from stribeck.ident.identification.choose_runs import ChosenRuns, choose_runs, options_for
 from stribeck.ident.identification.fit_joints import fit_joints
 from stribeck.ident.identification.fit_temperatures import fit_temperatures
 from stribeck.ident.identification.reduce_runs import ReducedRuns, reduce_runs
@@ -132,15 +134,30 @@ def test_exports_and_comparison_tell_temperature() -> None:
     assert any("no temperature" in note for note in compare(golden(), golden(None)).notes)
 
 
+@cache
+def golden_once() -> tuple[ChosenRuns, ReducedRuns, object]:
+    """The golden run with its points of round trips, and its inertia."""
+    chosen = choose_runs([load_run(GOLDEN / "runs" / "constant-speed")])
+    reduced = reduce_runs(chosen, options_for(chosen, Options(law="stribeck")))
+    return chosen, *identify_inertia.identify_inertia(chosen, reduced)
+
+
+def golden_reduced(option: str) -> tuple[ChosenRuns, ReducedRuns, object]:
+    """The same with points that a test may change, and an option of temperature."""
+    chosen, made, inertia = golden_once()
+    reduced = copy(made)
+    options = options_for(chosen, Options(law="stribeck", temperature=option))
+    vars(reduced).update(options=options, points=made.points.copy())
+    return chosen, reduced, inertia
+
+
 def stage(
     temperature: np.ndarray | None, option: str = "auto", hot: bool = True
 ) -> tuple[ReducedRuns, JointCalibration, object]:
     """Stage `fit_temperatures` for the golden run with other temperatures, at
     which its friction changes.
     """
-    chosen = choose_runs([load_run(GOLDEN / "runs" / "constant-speed")])
-    reduced = reduce_runs(chosen, options_for(chosen, Options(law="stribeck", temperature=option)))
-    reduced, inertia = identify_inertia.identify_inertia(chosen, reduced)
+    chosen, reduced, inertia = golden_reduced(option)
     points = reduced.points
     if temperature is not None:
         t = np.interp(
@@ -194,13 +211,11 @@ def test_several_days_are_pooled_by_their_temperature() -> None:
     """Runs of ascending days, each at a temperature of its own: temperature is told from
     the time within each run.
     """
-    chosen = choose_runs([load_run(GOLDEN / "runs" / "constant-speed")])
-    reduced = reduce_runs(chosen, options_for(chosen, Options(law="stribeck")))
+    chosen, reduced, inertia = golden_reduced("auto")
     day = np.arange(len(reduced.points)) % 3
     reduced.points["temperature"] = 20.0 + 8.0 * day + reduced.points["t"] / 200.0
     reduced.points["run"] = [f"day {k}" for k in day]
     reduced.points["odd"] *= 1.0 - 0.01 * (reduced.points["temperature"] - 30.0)
-    _, inertia = identify_inertia.identify_inertia(chosen, reduced)
     fitted = fit_joints(chosen, reduced, inertia)
     found = fit_temperatures(chosen, reduced, fitted, inertia)
     joint = found.joints["hinge"]

@@ -7,6 +7,7 @@ import pytest
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.fit.joint.fit_joint import JointFit, identify_joint
 from stribeck.ident.fit.joint.options import Options
+from tests.coverage import fewest
 
 SPEEDS = np.geomspace(0.01, 1.5, 8)
 COULOMB, VISCOUS = 5.0, 2.0
@@ -59,7 +60,7 @@ def identified(table: pd.DataFrame) -> JointFit:
 @pytest.mark.parametrize(("trips", "runs"), [(24, ("one",)), (8, ("one", "two", "three"))])
 def test_a_drift_is_found_and_taken_out(trips: int, runs: tuple[str, ...]) -> None:
     held = []
-    for seed in range(8):
+    for seed in range(3):
         found = identified(points(trips, 0.1, *runs, seed=seed))
         assert found.drift.value == pytest.approx(0.1, abs=0.02)
         held += [found.drift.low <= 0.1 <= found.drift.high]
@@ -67,7 +68,7 @@ def test_a_drift_is_found_and_taken_out(trips: int, runs: tuple[str, ...]) -> No
             found.fit.parameters[name].low <= truth <= found.fit.parameters[name].high
             for name, truth in (("coulomb", COULOMB), ("viscous", VISCOUS))
         ]
-    assert np.mean(held) > 0.85
+    assert sum(held) >= fewest(len(held))
 
 
 def test_a_requested_load_that_does_not_vary_is_reported() -> None:

@@ -57,20 +57,16 @@ def found(
     ("drop", "law"), [(0.0, "loaded-viscous"), (1.2, "stribeck-loaded-viscous")]
 )
 def test_loaded_viscous_friction_is_found_with_its_coefficient(drop: float, law: str) -> None:
-    inside = 0
-    for seed in range(2):
-        fit = found(seed, 0.06, drop).fit
-        assert (fit.law, fit.load) == (law, "torque")
-        coefficient = fit.parameters["viscous_coefficient"]
-        assert coefficient.value == pytest.approx(0.06, rel=0.2)
-        assert coefficient.unit == "s/rad"
-        assert coefficient.low > 0.0
-        inside += coefficient.low <= 0.06 <= coefficient.high
-        assert not fit.lack_of_fit
-        w, load = (grid.ravel() for grid in np.meshgrid(SPEEDS, LOADS))
-        truth = 3.0 + 0.08 * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + 0.06 * load) * w
-        np.testing.assert_allclose(fit.predict(w, load), truth, rtol=0.02)
-    assert inside
+    fit = found(0, 0.06, drop).fit
+    assert (fit.law, fit.load) == (law, "torque")
+    coefficient = fit.parameters["viscous_coefficient"]
+    assert coefficient.value == pytest.approx(0.06, rel=0.2)
+    assert coefficient.unit == "s/rad"
+    assert 0.0 < coefficient.low <= 0.06 <= coefficient.high
+    assert not fit.lack_of_fit
+    w, load = (grid.ravel() for grid in np.meshgrid(SPEEDS, LOADS))
+    truth = 3.0 + 0.08 * load + drop * np.exp(-((w / 0.08) ** 2)) + (2.0 + 0.06 * load) * w
+    np.testing.assert_allclose(fit.predict(w, load), truth, rtol=0.02)
 
 
 @pytest.mark.slow
@@ -85,7 +81,7 @@ def test_loaded_viscous_friction_is_found_without_other_growth() -> None:
 
 @pytest.mark.slow
 def test_no_load_is_claimed_without_growth() -> None:
-    for seed in range(3):
+    for seed in range(2):
         assert found(seed, 0.0, dry=0.0).fit.load == "none"
 
 

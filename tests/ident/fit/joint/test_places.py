@@ -115,7 +115,7 @@ def test_a_true_load_is_found_together_with_a_wave(ripple):
     that of the mean.
     """
     even = np.linspace(PLACES.min(), PLACES.max(), 1001)
-    fit = found(ripple=ripple, slope=0.08).fit
+    fit = found(Options(law="coulomb-viscous"), ripple=ripple, slope=0.08).fit
     assert fit.load == "torque"
     assert (fit.place != "none") == (ripple > 0.0)
     coefficient = fit.parameters["coulomb_coefficient"]

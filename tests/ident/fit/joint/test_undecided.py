@@ -12,7 +12,7 @@ from tests.ident.fit.joint.test_drift import points
 @pytest.mark.slow
 def test_an_undecided_shape_is_a_finding_with_the_laws_in_question() -> None:
     told = []
-    for seed in range(8):
+    for seed in range(4):
         table, rng = points(24, 0.0, "one", seed=seed), np.random.default_rng(100 + seed)
         level = rng.standard_normal(24)[table["segment"]]
         table["odd"] += 0.25 * np.exp(-((table["speed"] / 0.05) ** 2)) + 0.15 * level
@@ -20,7 +20,7 @@ def test_an_undecided_shape_is_a_finding_with_the_laws_in_question() -> None:
         said = [finding.text for finding in found.findings if finding.kind == "law"]
         assert bool(said) == found.fit.undecided
         told += said
-    assert len(told) >= 4
+    assert len(told) >= 2
     assert all(
         "j4: low-speed excess, shape undecided: a Stribeck effect is " in text for text in told
     )

@@ -58,9 +58,9 @@ def fitted(law: str, data: FitPoints, place: np.ndarray | None = None) -> FitRes
 def test_a_right_law_is_not_called_wrong(law: str) -> None:
     alarms = sum(
         bool(lack_of_fit(fit_law(data, law_named(law)), place)[0])
-        for data, place in (points(RIGHT[law], seed) for seed in range(60))
+        for data, place in (points(RIGHT[law], seed) for seed in range(25))
     )
-    assert alarms <= binom.ppf(0.999, 60, 0.01)
+    assert alarms <= binom.ppf(0.999, 25, 0.01)
 
 
 @pytest.mark.slow
@@ -68,10 +68,10 @@ def test_drifting_levels_are_no_misfit_of_the_law() -> None:
     alarms = sum(
         bool(lack_of_fit(fit_law(data, law_named("coulomb-viscous")), place)[0])
         for data, place in (
-            points(RIGHT["coulomb-viscous"], seed, correlation=0.6) for seed in range(40)
+            points(RIGHT["coulomb-viscous"], seed, correlation=0.6) for seed in range(20)
         )
     )
-    assert alarms <= binom.ppf(0.999, 40, 0.02)
+    assert alarms <= binom.ppf(0.999, 20, 0.02)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_replicates_that_agree_with_each_other_and_not_with_the_law_are_found() 
 def test_drifting_levels_are_no_misfit_over_loads_measured_in_sequence(blocks: int) -> None:
     """So many round trips of a load, or of a speed, stand side by side in time."""
     alarms = 0
-    for seed in range(30):
+    for seed in range(12):
         random = np.random.default_rng(seed)
         time, level = np.arange(TRIPS), random.standard_normal(TRIPS)
         for k in range(1, TRIPS):
@@ -170,7 +170,7 @@ def test_drifting_levels_are_no_misfit_over_loads_measured_in_sequence(blocks: i
         )
         alarms += bool(lack_of_fit(fit_law(data, law_named("coulomb-viscous"), "load"))[0])
     # a correlation that chance could make is not counted
-    assert alarms <= binom.ppf(0.999, 30, 0.03)
+    assert alarms <= binom.ppf(0.999, 12, 0.03)
 
 
 def test_outliers_that_count_less_hide_no_misfit() -> None:
