@@ -17,6 +17,7 @@ from stribeck.ident.identify import identify
 from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.run import load_run
+from tests.coverage import fewest, most
 
 TRIPS, BINS = 42, 3
 
@@ -66,8 +67,8 @@ def test_no_difference_is_invented() -> None:
     """Where directions are alike, a difference is claimed in at most 2 % of cases; a scale
     that is off changes nothing.
     """
-    claims = [claimed(seed, scale=(1.0, 0.93, 1.08)[seed % 3]) for seed in range(60)]
-    assert sum(claim != "none" for claim in claims) <= 2
+    claims = [claimed(seed, scale=(1.0, 0.93, 1.08)[seed % 3]) for seed in range(30)]
+    assert sum(claim != "none" for claim in claims) <= most(len(claims), 0.02, once_in=50)
 
 
 def test_a_handful_of_round_trips_makes_no_claim() -> None:
@@ -85,9 +86,9 @@ def test_a_handful_of_round_trips_makes_no_claim() -> None:
 @pytest.mark.parametrize("truth", [{"viscous": 0.3}, {"driving": 0.01}])
 def test_a_difference_is_found_and_covered(truth: dict[str, float]) -> None:
     ((kind, value),) = truth.items()
-    assert [claimed(seed, **truth) for seed in range(10)] == [kind] * 10
+    assert [claimed(seed, **truth) for seed in range(5)] == [kind] * 5
     hits = []
-    for seed in range(20):
+    for seed in range(10):
         w, even, gravity, friction, load, trip = even_parts(seed, **truth)
         found = fit_gravity(
             even, gravity, friction, trip, differences=directions_on_offer(w, gravity, load)[kind]
@@ -96,7 +97,7 @@ def test_a_difference_is_found_and_covered(truth: dict[str, float]) -> None:
             found[f"{kind}_difference"].low <= value <= found[f"{kind}_difference"].high,
             found["scale"].low <= 1.0 <= found["scale"].high,
         ]
-    assert np.mean(hits) >= 0.88
+    assert sum(hits) >= fewest(len(hits))
 
 
 @pytest.mark.parametrize(("half", "doubted"), [(0.02, False), (-0.04, True)])
@@ -165,5 +166,5 @@ def test_a_wrong_zero_is_found(shift: float) -> None:
 
 @pytest.mark.slow
 def test_no_shift_of_the_zero_is_invented() -> None:
-    assert [seen_at(0.0, seed) for seed in range(60)] == [None] * 60
+    assert [seen_at(0.0, seed) for seed in range(30)] == [None] * 30
     assert seen_at(0.0, 0, span=0.1) is None

@@ -16,7 +16,7 @@ from stribeck.ident.log.run import Run, load_run
 
 pytestmark = pytest.mark.slow  # whole fits
 
-SMALL = replace(WHOLE_ARM, postures=2, speeds=5)
+SMALL = replace(WHOLE_ARM, postures=1, speeds=4)
 
 
 def driven(arm: ArmFile, folder) -> Run:
