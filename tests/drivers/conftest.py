@@ -12,6 +12,12 @@ from stribeck.ident.arm.arm_file import ArmFile
 from tests.drivers.virtual import Bench, benches
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests with emulated drives belong to the slow half."""
+    if "bench" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="module")
 def bench(make_arm: Callable[..., ArmFile]) -> Iterator[Callable[..., Bench]]:
     """Make emulated drives in virtual time: ``bench(kind, changes)``; `connect` finds them by the

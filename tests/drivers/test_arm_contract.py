@@ -119,7 +119,15 @@ class Session:
         return samples
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
+SLOW = {"damiao", "odrive", "cubemars"}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in BACKENDS
+    ],
+)
 def backend(request):
     """All tests of one backend share its emulated drives."""
     return request.param

@@ -42,6 +42,7 @@ def test_set_points_go_to_motors_and_replies_are_converted_to_joints(make_arm):
         assert way == pytest.approx(19 * 0.005 * RATE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["canopen", "damiao", "odrive"])
 def test_emulated_drives_carry_a_coupled_joint(make_arm, kind):
     """Both joints follow their commands, and the reported torques are those of the joints."""

@@ -463,8 +463,9 @@ def rides(draw):
     return start, draw(st.lists(leg, min_size=2, max_size=8))
 
 
+@pytest.mark.slow
 @settings(
-    max_examples=30,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -198,6 +198,7 @@ def in_real_time(make_arm, kind):
             (transport.close if kind == "dynamixel" else transport.shutdown)()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PAIR)
 def test_frames_are_those_of_a_real_bus(make_arm, kind):
     stored = TRACES / f"{kind}.json"

@@ -46,12 +46,14 @@ def losing_answers(node):
     node._transmit = lossy
 
 
+@pytest.mark.slow
 def test_settings_arrive_although_answers_are_lost_or_doubled(make_arm):
     arm = make_arm(merged(with_port(PAIR["canopen"], 1), {"driver": {"modes": ["velocity"]}}))
     with virtual_drives(arm, losing_answers) as driver, driver:
         assert all(axis.watched for axis in driver.axes)
 
 
+@pytest.mark.slow
 def test_watchdogs_do_not_trip_during_a_wait_for_an_answer(make_arm):
     """The watchdogs are shorter than the time before a repeated question, and
     run from the first cycle on.
@@ -109,7 +111,8 @@ answers = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(replies=st.lists(answers, max_size=8), write=st.booleans())
 @example([b"\x4b\x41\x60"], False)
 def test_damaged_answers_are_requested_again_or_raise_driver_error(axis, replies, write):

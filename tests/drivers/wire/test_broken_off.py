@@ -16,6 +16,8 @@ from stribeck.drivers.mit.damiao import DamiaoAxis
 from tests.drivers.virtual import virtual_drives
 from tests.drivers.wires import PAIR, merged, steps, with_port
 
+pytestmark = pytest.mark.slow
+
 HELD = {"joints": {"turn": {"stop": "hold"}}}
 ERRORS = KeyboardInterrupt(), can.CanOperationError("no buffer space"), NoAnswer("it is silent")
 BREAKS = pytest.mark.parametrize("error", ERRORS, ids=repr)

@@ -104,6 +104,7 @@ def assert_same(made: Calibration, folder: Path, seed: int = 0) -> None:
     assert (np.nan_to_num(friction[-1]) == 0.0).all(), "nothing rubs at rest"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ARMS)
 def test_loads_and_friction_of_random_states(
     make_calibration: Callable[..., Calibration], tmp_path: Path, arm: str
@@ -120,6 +121,7 @@ def test_every_law_and_load_has_its_turn(make_calibration: Callable[..., Calibra
     assert {joint.load for joint in joints} == {*LOADS, "none"}
 
 
+@pytest.mark.slow
 def test_torque_offsets_on_request(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -156,6 +158,7 @@ def test_torque_offsets_on_request(
     assert lost == [True, False]
 
 
+@pytest.mark.slow
 def test_trees_that_branch_and_slide(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -183,6 +186,7 @@ HELD = """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><inertial pos="
   <equality><joint joint1="finger" polycoef="0.03 0 0 0 0"/></equality></mujoco>"""
 
 
+@pytest.mark.slow
 def test_joints_that_are_held(tmp_path: Path) -> None:
     """They have weight and no place in any array."""
     (tmp_path / "held.xml").write_text(HELD, encoding="utf-8")
@@ -205,6 +209,7 @@ def test_joints_that_are_held(tmp_path: Path) -> None:
     assert "<lower>0.03</lower><upper>0.03</upper>" in export(made, "sdf").text
 
 
+@pytest.mark.slow
 def test_directions_that_differ(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:
@@ -238,6 +243,7 @@ def single(prefix: str) -> tuple[str, ...]:
     )
 
 
+@pytest.mark.slow
 @needs_cpp
 @pytest.mark.parametrize("arm", ARMS)
 def test_it_is_cpp_too_and_in_single_precision_nothing_is_promoted(
@@ -252,6 +258,7 @@ def test_it_is_cpp_too_and_in_single_precision_nothing_is_promoted(
         accept(source, "-std=c++11", *more)
 
 
+@pytest.mark.slow
 def test_in_single_precision_nothing_is_computed_in_double(
     make_calibration: Callable[..., Calibration], tmp_path: Path
 ) -> None:

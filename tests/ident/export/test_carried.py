@@ -62,6 +62,7 @@ WITH: dict[str, tuple[JointCalibration, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effect", WITH)
 def test_an_export_says_what_the_table_says(
     make_calibration: Callable[..., Calibration], effect: str

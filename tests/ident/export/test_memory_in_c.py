@@ -67,6 +67,7 @@ def remembering(kind: str, factor: float = 1.0) -> Calibration:
     return replace(golden, joints={"hinge": replace(golden.joints["hinge"], memory=memory)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_feed_forward_follows_the_friction_along_a_motion(kind):
     made = remembering(kind)
@@ -98,6 +99,7 @@ def written(made: Calibration, folder: Path, source: str) -> Path:
 
 
 @needs_c
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiled_c_follows_the_friction_along_a_motion(kind, tmp_path):
     made = remembering(kind)
@@ -120,6 +122,7 @@ WARMED = """pendulum_remember(q, dq, load, &memory, tau);
 
 
 @needs_c
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory_at_a_temperature(kind, tmp_path):
     """The dry friction that memory follows is that of the temperature, not of the reference."""

@@ -64,6 +64,7 @@ class TestMistakes:
         assert (name, kind) == (lab6.names[joint], "direction")
         assert f"write direction = {-direction} in joints.{name}" in text
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("joint", "shift"), [(2, -0.35), (2, 0.1), (1, 1.4)])
     def test_a_wrong_zero(self, lab6: Any, joint: int, shift: float) -> None:
         q, tau = recorded(joint, scale=0.93)
@@ -76,6 +77,7 @@ class TestMistakes:
         assert float(told) == pytest.approx(0.5 + shift, abs=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pair", "moved"),
     [((1, 2), True), ((1, 2), False), ((2, 3), True), ((0, 1), False)],
@@ -98,6 +100,7 @@ def test_a_correct_log_has_no_finding(lab6: Any) -> None:
     assert all(findings(*recorded(seed, scale), lab6) == [] for seed, scale in ((0, 1.0), (1, 0.9)))
 
 
+@pytest.mark.slow
 def test_a_reversed_wrist_pitch_may_be_explained_by_a_roll_of_half_a_turn(lab6: Any) -> None:
     q, tau = recorded(0)
     q[:, 4] *= -1.0
@@ -111,6 +114,7 @@ def test_a_reversed_wrist_pitch_may_be_explained_by_a_roll_of_half_a_turn(lab6: 
     )
 
 
+@pytest.mark.slow
 def test_two_mistakes_are_not_explained_by_one(lab6: Any) -> None:
     q, tau = recorded(0)
     q[:, 1] += 0.8
@@ -119,6 +123,7 @@ def test_two_mistakes_are_not_explained_by_one(lab6: Any) -> None:
     assert findings(q, tau, lab6) == []
 
 
+@pytest.mark.slow
 def test_torques_of_another_arm_are_not_explained(lab6: Any) -> None:
     q, tau = recorded(0)
     tau[:, 1] = 20.0 * np.sin(3.0 * q[:, 4])
