@@ -26,7 +26,7 @@ def other(tmp_path):
 
 @pytest.mark.slow
 def test_json_and_plot(cli, other, tmp_path):
-    out, run = tmp_path / "motion.svg", shortened(RUN, tmp_path / "short", 1600)
+    out, run = tmp_path / "motion.svg", shortened(RUN, tmp_path / "short", 400)
     outcome = cli("validate", run, other, "--rollout", "--json", "--out", out)
     told = json.loads(outcome.out)
     assert set(told["rollout"]["simulated"]) == {"without friction", str(other)}
