@@ -609,7 +609,12 @@ processes.set_forkserver_preload(
     [
         *(
             f"stribeck.experiments.{module}"
-            for module in ("cli.app", "cli.screen.text", "methods.registry", "recording.drive_plan")
+            for module in (
+                "cli.app",
+                "cli.screen.plan_text",
+                "methods.registry",
+                "recording.drive_plan",
+            )
         ),
         *(
             f"stribeck.drivers.{module}"

@@ -79,14 +79,9 @@ def agree(
         return
     from stribeck.drivers.check import falling, limits_page, unguarded
     from stribeck.drivers.errors import ArmStopped
+    from stribeck.experiments.cli.screen.plan_text import checked_against, motion_table
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import (
-        checked_against,
-        clock,
-        joint_page,
-        motion_table,
-        position_units,
-    )
+    from stribeck.experiments.cli.screen.text import clock, joint_page, position_units
     from stribeck.experiments.recording.drive_plan import approach
     from stribeck.experiments.recording.follow import TRIAL
     from stribeck.ident.errors import InputError

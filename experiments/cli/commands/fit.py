@@ -361,7 +361,7 @@ def delivered(
     are; with -v every note, too.
     """
     from stribeck.experiments.cli.screen.attention import attention
-    from stribeck.experiments.cli.screen.text import result_table
+    from stribeck.experiments.cli.screen.result_text import result_table
     from stribeck.experiments.report.backlash_section import backlash_lines
     from stribeck.experiments.report.memory_words import memory_lines
     from stribeck.experiments.report.temperature_words import temperature_lines
@@ -430,7 +430,7 @@ def _notes(text: "Console", delivery: "Delivery", shown: list[str]) -> None:
     """Print what -v adds to the lines shown: other findings, notes about parameters, gravity,
     repeats, losses of the export.
     """
-    from stribeck.experiments.cli.screen.text import notes
+    from stribeck.experiments.cli.screen.result_text import notes
     from stribeck.experiments.report.words import gravity_sentence
     from stribeck.ident.log.health.points_health import friction_change
 

@@ -68,8 +68,8 @@ def plan(
 
     from stribeck.drivers.connect import check_kind
     from stribeck.experiments.cli.commands.excite import SEEKING, runs_before, show_told, time_of
+    from stribeck.experiments.cli.screen.plan_text import checked_against, forecast_table
     from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import checked_against, forecast_table
     from stribeck.experiments.exporters.plan_export import plan_writer
     from stribeck.experiments.methods.refine import first_goal
     from stribeck.experiments.methods.registry import ROUND_TRIPS, TIMED, plan_experiment
@@ -305,13 +305,13 @@ def greet(text: "Console", arm: "ArmFile", mechanism: "Mechanism", folder: Path)
 
 def show_plan(text: "Console", plan: "Plan", arm: "ArmFile", mechanism: "Mechanism") -> None:
     """Print a plan that was checked when it was made or read."""
-    from stribeck.experiments.cli.screen.tables import fitted
-    from stribeck.experiments.cli.screen.text import (
+    from stribeck.experiments.cli.screen.plan_text import (
         coupled_lines,
         margin_line,
         plan_line,
         spread_table,
     )
+    from stribeck.experiments.cli.screen.tables import fitted
     from stribeck.experiments.plans.check_plan import position_room
     from stribeck.experiments.plans.forecast import load_spread
 

@@ -11,7 +11,7 @@ import pytest
 
 from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
-from stribeck.experiments.cli.screen.text import forecast_table
+from stribeck.experiments.cli.screen.plan_text import forecast_table
 from stribeck.experiments.errors import PlanError
 from stribeck.experiments.methods.refine import precision
 from stribeck.experiments.methods.registry import METHODS, plan_method

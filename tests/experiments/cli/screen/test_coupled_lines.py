@@ -2,7 +2,7 @@
 
 import pytest
 
-from stribeck.experiments.cli.screen.text import coupled_lines
+from stribeck.experiments.cli.screen.plan_text import coupled_lines
 from stribeck.experiments.methods.registry import plan_experiment
 from stribeck.ident.arm.load_mechanism import load_mechanism
 

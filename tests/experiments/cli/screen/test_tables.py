@@ -9,8 +9,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from stribeck.experiments.cli.screen.console import hanging
+from stribeck.experiments.cli.screen.result_text import result_table
 from stribeck.experiments.cli.screen.tables import fitted
-from stribeck.experiments.cli.screen.text import result_table
 from stribeck.experiments.report.words import plus_minus
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
