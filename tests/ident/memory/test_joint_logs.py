@@ -111,7 +111,7 @@ def test_a_velocity_of_another_sign_or_unit_is_refused(factor):
 def test_a_late_torque_is_told_from_damping_by_the_inertia(late):
     t, q, _ = log()
     case = Case(2, "lugre", seconds=SECONDS, joint=replace(JOINT, inertia=4.0))
-    fine = replace(case, rate=2000.0)
+    fine = replace(case, rate=1000.0)
     torque = np.interp(t - late, fine.t, fine.clean(fine.joint)) + 0.1 * np.random.default_rng(
         1
     ).standard_normal(len(t))
