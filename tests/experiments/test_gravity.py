@@ -31,6 +31,7 @@ from stribeck.ident.identify import identify
 from stribeck.ident.log.run import arm_sha256
 from stribeck.ident.model.loads import joint_loads
 from tests.places import TEST_ARMS
+from tests.recorded import Few
 
 PAYLOAD = {"mass": 1.5, "com": [0.03, -0.02, 0.08]}
 ARMS = TEST_ARMS
@@ -40,6 +41,13 @@ JOINTS = ("j2", "j3", "j5")
 KNOWN = Options(law="stribeck")  # of the truth
 CORRECTED = replace(KNOWN, torque_basis="gravity-corrected")
 PLAIN = Options(law="coulomb-viscous", load="none")
+
+
+@pytest.fixture
+def brief():
+    """Campaigns of one posture."""
+    with Few(postures=1, speeds=5).used():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +231,7 @@ class TestTorqueBasis:
             encoding="utf-8"
         )
 
-    @pytest.mark.usefixtures("short")
+    @pytest.mark.usefixtures("brief")
     @pytest.mark.slow
     def test_a_joint_without_a_scale_keeps_the_drives_torque_and_is_reported(
         self, cli, make_arm, tmp_path
@@ -236,6 +244,8 @@ class TestTorqueBasis:
             "turn",
             "--torque-basis",
             "gravity-corrected",
+            "--law",
+            "coulomb-viscous",
             "-o",
             tmp_path / "out",
         )
@@ -259,7 +269,7 @@ class TestTorqueBasis:
 
 
 class TestRepeats:
-    @pytest.mark.usefixtures("short")
+    @pytest.mark.usefixtures("brief")
     @pytest.mark.slow
     def test_run_to_run_scatter_is_shown_beside_the_interval(self, cli, make_arm, tmp_path):
         arm = make_arm(

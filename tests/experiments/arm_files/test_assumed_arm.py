@@ -43,7 +43,7 @@ PUBLIC = (
 @pytest.fixture
 def brief():
     """Campaigns of one posture."""
-    with Few(postures=1, speeds=7).used():
+    with Few(postures=1, speeds=5).used():
         yield
 
 

@@ -27,6 +27,7 @@ from stribeck.ident.identification.choose_runs import choose_runs
 from stribeck.ident.log.breakaway import breakaway_table, breakaways
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import BREAKAWAY, FIT, arm_sha256, load_run
+from tests.recorded import Few
 
 POSTURES = ((0.2, 0.3), (-0.5, -0.4))
 SLOW = {"driver": {"rate": 100.0}}  # fewer cycles
@@ -242,7 +243,6 @@ def test_a_run_of_ramps_can_be_replayed(make_arm, tmp_path):
     )
 
 
-@pytest.mark.usefixtures("short")
 @pytest.mark.slow
 def test_a_campaign_reports_breakaway_beside_the_law(cli, make_arm):
     arm = make_arm(
@@ -253,7 +253,8 @@ def test_a_campaign_reports_breakaway_beside_the_law(cli, make_arm):
         }
     )
     options = ("--joints", "turn", "--law", "stribeck", "--load", "none", "--breakaway", "--json")
-    outcome = cli("calibrate", arm.path, *options, "-o", "out")
+    with Few(postures=1, speeds=7).used():
+        outcome = cli("calibrate", arm.path, *options, "-o", "out")
     assert outcome.code == 0, outcome.err
     joint = Calibration.load("out").joints["turn"]
     assert joint.breakaway.pairs == 4

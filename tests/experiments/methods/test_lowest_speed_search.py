@@ -32,7 +32,7 @@ from stribeck.ident.log.lowest_speed import LowestSpeed, lowest_speeds
 from stribeck.ident.log.run import load_run
 from tests.recorded import Few
 
-LAW = Options(law="stribeck", load="none")  # of the truth
+PLAIN = Options(law="coulomb-viscous", load="none")  # three speeds suffice
 
 
 def loop(bandwidth, static, exponent=2.0):
@@ -156,8 +156,8 @@ def test_a_campaign_after_a_search_has_no_stick_slip(make_arm, tmp_path):
     operator = Operator(
         lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words)
     )
-    options = CampaignOptions(("turn",), seed=1, fit=LAW, method="single", search=True)
-    with Few(speeds=6).used():
+    options = CampaignOptions(("turn",), seed=1, fit=PLAIN, method="single", search=True)
+    with Few(postures=1, speeds=6).used():
         found = calibrate(arm, tmp_path / "found", options, operator)
     run = load_run(find_runs(tmp_path / "found")[0])
     assert run.purpose == "lowest-speed"

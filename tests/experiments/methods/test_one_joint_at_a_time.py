@@ -31,7 +31,7 @@ def arm(make_arm):
 
 class TestConstantSpeed:
     @settings(
-        max_examples=6,
+        max_examples=4,
         deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture],

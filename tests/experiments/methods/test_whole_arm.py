@@ -39,6 +39,12 @@ def plan(lab6) -> Plan:
     return plan_whole_arm(lab6, seed=3)
 
 
+@pytest.fixture(scope="module")
+def alone(lab6) -> Plan:
+    """Round trips of one joint at a time."""
+    return plan_constant_speed(lab6, seed=3)
+
+
 def sweeps(plan: Plan):
     return [(start, segment) for start, segment in plan.legs() if segment.kind == "sweep"]
 
@@ -110,8 +116,8 @@ class TestPlan:
         )
 
     @pytest.mark.slow
-    def test_the_plan_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, lab6):
-        assert plan.robot_time < 0.3 * plan_constant_speed(lab6, seed=3).robot_time
+    def test_the_plan_takes_a_quarter_of_the_time_of_one_joint_at_a_time(self, plan, alone):
+        assert plan.robot_time < 0.3 * alone.robot_time
 
     @pytest.mark.slow
     def test_speeds_are_multiples_of_the_drives_resolution(self, lab6):
@@ -128,11 +134,9 @@ class TestPlan:
         np.testing.assert_allclose(counts, counts.round(), atol=0.01)
 
     @pytest.mark.slow
-    def test_loads_spread_as_widely_as_with_one_joint_at_a_time(self, plan, lab6):
+    def test_loads_spread_as_widely_as_with_one_joint_at_a_time(self, plan, alone, lab6):
         mechanism = load_mechanism(lab6)
-        whole, single = (
-            load_spread(made, mechanism) for made in (plan, plan_constant_speed(lab6, seed=3))
-        )
+        whole, single = (load_spread(made, mechanism) for made in (plan, alone))
         for joint, kind in (
             ("j1", "normal"),
             ("j2", "torque"),
@@ -198,14 +202,13 @@ def test_many_directions_from_home_are_tried() -> None:
         )
 
 
-@pytest.mark.parametrize("arm", ["lab6", "offset6"])
-@pytest.mark.parametrize("seed", [0])
 @pytest.mark.slow
-def test_plans_stay_inside_limits_and_box(arm, seed):
+def test_plans_stay_inside_limits_and_box(plan, lab6):
     """`check_plan`, which guards every run, accepts the plans and finds clearance."""
-    made = plan_whole_arm(load_arm(arm), seed=seed)
-    assert check_plan(made, load_arm(arm), load_mechanism(load_arm(arm))) > 0.0
-    assert made.method == METHOD
+    offset6 = load_arm("offset6")
+    for arm, made in ((lab6, plan), (offset6, plan_whole_arm(offset6, seed=0))):
+        assert check_plan(made, arm, load_mechanism(arm)) > 0.0
+        assert made.method == METHOD
 
 
 def bare(arm: ArmFile, **knobs: object) -> ArmFile:

@@ -259,7 +259,7 @@ class TestModels:
 @pytest.mark.slow
 def test_plans_keep_shapes_apart(snake, method):
     arm = snake()
-    made = method(arm, None, 1, ConstantSpeed(postures=3, speeds=3))
+    made = method(arm, None, 1, ConstantSpeed(postures=2, speeds=2))
     limits, least = arm.limits(load_mechanism(arm)), np.inf
     for start, segment in made.legs():
         motion = motion_profile(start, segment, made.names, limits)
@@ -268,7 +268,7 @@ def test_plans_keep_shapes_apart(snake, method):
             least, distances(arm, start + s[:, None] * (np.array(segment.target) - start)).min()
         )
     assert least > 0.0
-    free = method(snake(table="", shapes=""), None, 1, ConstantSpeed(postures=3, speeds=3))
+    free = method(snake(table="", shapes=""), None, 1, ConstantSpeed(postures=2, speeds=2))
     # without shapes plans collide
     assert min(distances(snake(), np.array([segment.target for segment in free.segments]))) < 0.0
 
