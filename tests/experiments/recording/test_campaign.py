@@ -45,6 +45,7 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.campaign_folder import campaign_runs
 from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 from tests.places import ROOT
+from tests.recorded import empty_reports
 
 ARMS = ROOT / "tests" / "arms"
 ROWS = 3_000  # about the number of samples of one pass
@@ -70,14 +71,8 @@ def quick(folder: Path) -> ArmFile:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def empty_reports() -> Iterator[None]:
-    """Reports without content."""
-
-    def write(result: object, out: Path, notes: object) -> Path:
-        (out / "report.html").touch()
-        return out / "report.html"
-
-    with patch("stribeck.experiments.fit_runs.write_report", write):
+def no_reports() -> Iterator[None]:
+    with empty_reports():
         yield
 
 
