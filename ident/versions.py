@@ -1,5 +1,6 @@
 """Versions of the packages on which figures depend, as files keep them."""
 
+from functools import cache
 from importlib.metadata import version
 
 
@@ -8,10 +9,13 @@ def versions_of(*packages: str) -> dict[str, str]:
 
     MuJoCo's is that of the module that computes: several distributions bring it.
     """
-    return {name: _mujoco() if name == "mujoco" else version(name) for name in packages}
+    return {name: _version(name) for name in packages}
 
 
-def _mujoco() -> str:
+@cache
+def _version(name: str) -> str:
+    if name != "mujoco":
+        return version(name)
     import mujoco
 
     return str(mujoco.__version__)

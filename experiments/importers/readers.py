@@ -112,9 +112,10 @@ def _reader(path: Path) -> Callable[..., Table]:
         raise no_file(path)
     if _is_packed(path):
         raise _compressed(path)
-    suffix, plugins = path.suffix.lower(), {f".{name}": name for name in installed(GROUP)}
+    suffix = path.suffix.lower()
     if suffix in READERS:
         return READERS[suffix]
+    plugins = {f".{name}": name for name in installed(GROUP)}
     if suffix not in plugins:
         instead = f"; {_INSTEAD[suffix].replace('LOG', path.stem)}" if suffix in _INSTEAD else ""
         raise InputError(
