@@ -15,7 +15,7 @@ from tests.ident.export.conftest import made_joint
 
 WHOLE = [one for one in (MUJOCO[0], *OTHERS) if "export" not in one.name]
 FILES = [one for one in OTHERS if "export" in one.name]
-OPTIONS = argparse.Namespace(postures=1, seconds=3.0, seed=1)
+OPTIONS = argparse.Namespace(postures=1, seconds=1.5, seed=1)
 LOADS = "normal", "torque", "none", "bending", "none", "torque"
 
 
