@@ -7,7 +7,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -183,12 +185,18 @@ def _prepare() -> None:
             handler.addFilter(_Once())
 
 
+@cache
+def _parser() -> Any:
+    """The parser of all commands, made once."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     # not command.main(): it turns Ctrl-C into its own exit code
     try:
-        command = typer.main.get_command(app)
+        command = _parser()
         with command.make_context("stribeck", list(words)) as context:
             code = command.invoke(context)
     except typer.Exit as stop:
