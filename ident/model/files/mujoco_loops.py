@@ -281,11 +281,13 @@ def close_by_constraints(
         return float(np.inf)
     steps = 1 + int(way / _TRAVEL)
     for part in np.linspace(0.0, 1.0, steps + 1):
+        # on the way, one more correction would do
+        enough = CLOSED if part == 1.0 else np.sqrt(CLOSED)
         data.qpos[drives] = start + part * (q - start)
         for _ in range(_NEWTON + 1):
             mujoco.mj_fwdPosition(model, data)
             open_by = data.efc_pos[: data.ne]
-            if np.abs(open_by).max(initial=0.0) < CLOSED:
+            if np.abs(open_by).max(initial=0.0) < enough:
                 break
             back = np.linalg.lstsq(
                 constraint_jacobian(model, data)[:, others], open_by, rcond=1e-12
