@@ -25,9 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from stribeck.experiments.cli.app import app, run
+from stribeck.experiments.cli.app import parser, run
 from tests.places import DOCS
 from tests.printed import ANEW, LIVE, assert_printed, masked, plain
 from tests.recorded import Recorded
@@ -117,7 +115,7 @@ def _command(line: str, parsed: bool, recorded: Recorded | None) -> str:
     for word in words:
         arguments += sorted(map(str, Path().glob(word))) if "*" in word else [word]
     if parsed:
-        command = typer.main.get_command(app).commands[arguments[0]]
+        command = parser().commands[arguments[0]]
         command.make_context(arguments[0], arguments[1:])
         return ""
     if recorded and arguments[0] in SHARED and not Path(arguments[1]).exists():

@@ -186,8 +186,8 @@ def _prepare() -> None:
 
 
 @cache
-def _parser() -> Any:
-    """The parser of all commands, made once."""
+def parser() -> Any:
+    """Return the parser of all commands; it is made once, since that takes as long as its use."""
     return typer.main.get_command(app)
 
 
@@ -196,7 +196,7 @@ def run(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     # not command.main(): it turns Ctrl-C into its own exit code
     try:
-        command = _parser()
+        command = parser()
         with command.make_context("stribeck", list(words)) as context:
             code = command.invoke(context)
     except typer.Exit as stop:
