@@ -32,7 +32,9 @@ def campaign(recorded):
 @pytest.fixture(scope="module")
 def warming(recorded, make_arm):
     """A small campaign of an arm whose friction falls."""
-    return recorded.command("calibrate", make_arm(WARMING), "--seed", "1", few=Few()).folder
+    return recorded.command(
+        "calibrate", make_arm(WARMING), "--seed", "1", few=Few(postures=2, speeds=6)
+    ).folder
 
 
 def without_date(path: Path) -> str:

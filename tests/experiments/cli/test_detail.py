@@ -7,13 +7,14 @@ import pytest
 from tests.places import DATA
 
 GOLDEN = DATA / "golden"
+FIT = ("--law", "stribeck", "--load", "torque")
 
 
 @pytest.mark.slow
 def test_notes_appear_only_with_verbose(cli, tmp_path):
-    usual = cli("fit", GOLDEN, "-o", tmp_path / "usual").out
-    more = cli("fit", GOLDEN, "-v", "-o", tmp_path / "more").out
-    quiet = cli("fit", GOLDEN, "-q", "-o", tmp_path / "quiet").out
+    usual = cli("fit", GOLDEN, *FIT, "-o", tmp_path / "usual").out
+    more = cli("fit", GOLDEN, *FIT, "-v", "-o", tmp_path / "more").out
+    quiet = cli("fit", GOLDEN, *FIT, "-q", "-o", tmp_path / "quiet").out
     for label in ("health  ", "gravity  ", "export  "):
         assert label in more
         assert label not in usual
