@@ -37,10 +37,13 @@ class WrongPRR(WrongMachine):
         Sampling rate [Hz].
     truth : ThreePRR, optional
         The true machine; default: drawn by the seed.
+    pin_viscous : float
+        Viscous friction of the pins [N·m·s/rad].
     """
 
     rate: float = 1000.0
     truth: ThreePRR | None = None
+    pin_viscous: float = 0.0
 
     @property
     def conditions(self) -> Conditions:
@@ -108,10 +111,9 @@ class WrongPRR(WrongMachine):
         self, motion: Motion, friction: Mapping[str, float]
     ) -> tuple[Array, Array, Array, Array]:
         """See `WrongMachine`."""
-        slider, zero = (
-            Slider(pin=self.pin, **{_NAMES[key]: value for key, value in friction.items()}),
-            np.zeros((1, 3)),
-        )
+        of_drives = {_NAMES[key]: value for key, value in friction.items()}
+        slider = Slider(pin=self.pin, pin_viscous=self.pin_viscous, **of_drives)
+        zero = np.zeros((1, 3))
         tau, x, dx, ddx = self.machine.forces(*motion, slider)
         return tau, x - self.machine.forces(_MIDDLE[None], zero, zero, slider)[1], dx, ddx
 

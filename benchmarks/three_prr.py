@@ -28,7 +28,7 @@ _LENGTH, _SIDE = np.array([0.40, 0.42, 0.40]), np.array([-1.0, -1.0, 1.0])
 @dataclass(frozen=True)
 class Slider:
     """Friction of the sliders (by normal force, with Stribeck exponent 1) and of the
-    lower pins (by pin force).
+    lower pins (by pin force, and viscous).
     """
 
     coulomb: float = 0.08
@@ -36,6 +36,7 @@ class Slider:
     velocity: float = 0.02
     viscous: float = 15.0
     pin: float = 0.0  # friction coefficient times radius [m]
+    pin_viscous: float = 0.0  # N·m·s/rad
     bending_arm: float = 0.05
 
 
@@ -120,7 +121,8 @@ class ThreePRR:
             on_link = self.links * (of_com + weight) + on_platform  # by the lower pin
             before, resists = (
                 resists,
-                -friction.pin * np.hypot(on_link[:, 0], on_link[:, 1]) * np.sign(spin),
+                -friction.pin * np.hypot(on_link[:, 0], on_link[:, 1]) * np.sign(spin)
+                - friction.pin_viscous * spin,
             )
             if np.abs(resists - before).max() < 1e-14:
                 break
