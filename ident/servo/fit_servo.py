@@ -2,7 +2,7 @@
 then of simulated motion.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,29 +94,37 @@ def fit_servo(
     FitError
         If the joint hardly moves.
     """
-    halves = _halves(windows)
-    errors = _held_out(windows, halves, laws, loads) if halves else {}
-    chosen = loads[0], laws[0]
-    for one, error in errors.items():  # from the smallest candidate to the largest
-        chosen = one if error < _BETTER * errors[chosen] else chosen
-    load, law = chosen
-    found = _with_errors(
-        windows, law, load, _all_fitted(windows, (law,), load)[law], errors.get(chosen, np.nan)
-    )
-    if (
-        load != "none"
-        and "none" in loads
-        and found.of(GROWTH) <= found.factor * found.error_of(GROWTH)
-    ):
+    candidates = {
+        (load, law): values
+        for load in loads
+        for law, values in _all_fitted(windows, laws, load).items()
+    }
+    return _chosen(windows, candidates, _held_out(windows, candidates))
+
+
+def _chosen(
+    windows: ServoWindows,
+    candidates: Mapping[tuple[str, str], dict[str, float]],
+    errors: Mapping[tuple[str, str], float],
+) -> ServoFit:
+    """Return the smallest candidate that none beats, with its errors."""
+    best = next(iter(candidates))
+    for candidate in candidates:  # from the smallest candidate to the largest
+        if errors and errors[candidate] < _BETTER * errors[best]:
+            best = candidate
+    load, law = best
+    fit = _with_errors(windows, law, load, candidates[best], errors.get(best, np.nan))
+    unloaded = {of: values for of, values in candidates.items() if of[0] == "none"}
+    if load != "none" and unloaded and fit.of(GROWTH) <= fit.factor * fit.error_of(GROWTH):
         # friction without visible growth is not said to grow
-        return fit_servo(windows, laws, ("none",))
-    if (
-        law == LAWS[1]
-        and LAWS[0] in laws
-        and found.of("static") - found.of("coulomb") <= found.factor * found.error_of("static")
-    ):
-        return fit_servo(windows, LAWS[:1], loads)  # nor static friction to be greater
-    return found
+        return _chosen(windows, unloaded, errors)
+    level = {of: values for of, values in candidates.items() if of[1] == LAWS[0]}
+    if law == LAWS[1] and level:
+        drop = fit.of("static") - fit.of("coulomb")
+        if drop <= fit.factor * fit.error_of("static"):
+            # nor static friction to be greater
+            return _chosen(windows, level, errors)
+    return fit
 
 
 def parameters_of(law: str, load: str, powerless: bool) -> tuple[str, ...]:
@@ -195,21 +203,24 @@ def _halves(windows: ServoWindows) -> list[np.ndarray]:
 
 
 def _held_out(
-    windows: ServoWindows, halves: Sequence[np.ndarray], laws: Sequence[str], loads: Sequence[str]
+    windows: ServoWindows, candidates: Mapping[tuple[str, str], dict[str, float]]
 ) -> dict[tuple[str, str], float]:
-    """Root mean square error of the half that was left out, by load and law."""
-    squares: dict[tuple[str, str], list[Array]] = {
-        (load, law): [] for load in loads for law in laws
+    """Root mean square error of the half that was left out, by load and law; empty for a
+    single window.
+
+    Fits without a half begin at the fit to all windows.
+    """
+    squares: dict[tuple[str, str], list[Array]] = {of: [] for of in candidates}
+    for left_out in _halves(windows):
+        kept, other = windows.of(~left_out), windows.of(left_out)
+        start = _start(kept)
+        for (load, law), begin in candidates.items():
+            values = _fitted(kept, start, law, load, begin=begin)
+            sets = {name: np.array([value]) for name, value in values.items()}
+            squares[load, law].append((simulate(other, sets, load)[0] - other.q)[other.known] ** 2)
+    return {
+        of: float(np.sqrt(np.mean(np.concatenate(parts)))) for of, parts in squares.items() if parts
     }
-    for left_out in halves:
-        other = windows.of(left_out)
-        for load in loads:
-            for law, found in _all_fitted(windows.of(~left_out), laws, load).items():
-                sets = {name: np.array([value]) for name, value in found.items()}
-                squares[load, law].append(
-                    (simulate(other, sets, load)[0] - other.q)[other.known] ** 2
-                )
-    return {one: float(np.sqrt(np.mean(np.concatenate(parts)))) for one, parts in squares.items()}
 
 
 def _all_fitted(
@@ -246,9 +257,17 @@ def _sets(start: dict[str, float], names: Sequence[str], x: Array) -> dict[str, 
 
 
 def _fitted(
-    windows: ServoWindows, start: dict[str, float], law: str, load: str, tries: int, best: int
+    windows: ServoWindows,
+    start: dict[str, float],
+    law: str,
+    load: str,
+    tries: int = 1,
+    best: int = 1,
+    begin: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
-    """Parameters of a candidate by least squares of positions, from the `best` of many starts."""
+    """Parameters of a candidate by least squares of positions, from the `best` of many starts;
+    or from `begin`, with the scales of the start.
+    """
     names = parameters_of(law, load, _powerless(windows))
     x0, rng = np.array([start[name] for name in names]), np.random.default_rng(0)
     signed = np.array([name == "offset" for name in names])
@@ -260,7 +279,7 @@ def _fitted(
         x0 + 0.3 * size * scatter,
         x0 * np.exp(_SPREAD * scatter),
     )
-    tried[0] = x0
+    tried[0] = x0 if begin is None else [begin[name] for name in names]
     low = np.where(signed, -np.inf, 0.0)
     low[
         [names.index(name) for name in ("torque_per_gain", "stribeck_velocity") if name in names]
