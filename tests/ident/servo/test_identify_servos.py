@@ -16,6 +16,7 @@ from stribeck.ident.export.formats import export
 from stribeck.ident.identification.choose_runs import choose_runs
 from stribeck.ident.identification.identify_servos import identify_servos
 from stribeck.ident.log.run import Run
+from stribeck.ident.servo import fit_servo
 from stribeck.ident.servo.servo_commands import servo_commands
 from stribeck.ident.simulators.rollout import CALIBRATED, WITHOUT, rollout
 
@@ -120,7 +121,8 @@ class TestOnePendulum:
         assert "powered motor" in viscous.note
 
     @pytest.mark.slow
-    def test_candidates_compete_on_left_out_motion(self, tmp_path):
+    def test_candidates_compete_on_left_out_motion(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(fit_servo, "_TURNS", 8)  # they are enough to tell the candidates
         servo = replace(SERVO, seconds=2.4)
         found = identify_servos(
             [servo.run(tmp_path, gain, True) for gain in (100.0, 200.0)]
