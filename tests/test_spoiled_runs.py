@@ -25,6 +25,9 @@ ELSEWHERE = {
     "torque in amperes",
     "answers 40 to 200 ms late",
     "gaps",
+    # tests of the log's health have these
+    "samples that repeat",
+    "strokes in which a joint stuck",
 }
 
 

@@ -181,14 +181,13 @@ class TestRealLogs:
         )
         log, slow = filtered([run], [mechanism]), filtered([run], [mechanism], 5.0)
         reference = commanded(log)
-        for name in ("joint1", "joint6"):
-            plain, told, quiet = (
-                identify_motion(of, mechanism, name, options, reference=by)
-                for of, by in ((log, None), (log, reference), (slow, None))
-            )
-            assert told.loop is not None
-            assert "inertia" in told.loop.named
-            quietly = quiet.gravity["inertia"].value
-            assert quietly is not None
-            assert not holds(plain.gravity["inertia"], quietly)
-            assert holds(told.gravity["inertia"], quietly)
+        plain, told, quiet = (
+            identify_motion(of, mechanism, "joint1", options, reference=by)
+            for of, by in ((log, None), (log, reference), (slow, None))
+        )
+        assert told.loop is not None
+        assert "inertia" in told.loop.named
+        quietly = quiet.gravity["inertia"].value
+        assert quietly is not None
+        assert not holds(plain.gravity["inertia"], quietly)
+        assert holds(told.gravity["inertia"], quietly)

@@ -153,9 +153,14 @@ def fit(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("velocity", "rigid"), [(False, "joint"), (True, "model")])
-def test_parameters_of_a_multi_sine_are_those_of_the_truth(velocity: bool, rigid: str) -> None:
-    chosen = fit(swing(velocity=velocity), rigid)
+@pytest.mark.parametrize(
+    ("velocity", "rigid", "law"),
+    [(False, "joint", "auto"), (True, "model", "coulomb-viscous")],
+)
+def test_parameters_of_a_multi_sine_are_those_of_the_truth(
+    velocity: bool, rigid: str, law: str
+) -> None:
+    chosen = fit(swing(velocity=velocity), rigid, law=law)
     assert (chosen.law, chosen.directional) == ("coulomb-viscous", "none")
     for name, value in TRUTH.items():
         parameter = chosen.parameters[name]
