@@ -41,6 +41,7 @@ def turned(arm: SimulatedArm, cycles: int, speed: float) -> np.ndarray:
     return np.array(rows)
 
 
+@pytest.mark.slow
 def test_the_motor_crosses_the_gap_without_the_link(tmp_path):
     with made(tmp_path) as arm:
         arm.enable()

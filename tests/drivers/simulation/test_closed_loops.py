@@ -29,6 +29,7 @@ def without_noise(name: str) -> ArmFile:
     return replace(arm, simulation=table, driver=DriverTable(kind="simulated", rate=1000.0))
 
 
+@pytest.mark.slow
 def test_loops_close_where_a_tiny_newton_step_is_left() -> None:
     """Before the last Newton step, the gap is just above the limit, and
     the step is just below it.
@@ -48,6 +49,7 @@ def test_loops_close_where_a_tiny_newton_step_is_left() -> None:
 
 
 @pytest.mark.parametrize(("name", "far"), MACHINES.items())
+@pytest.mark.slow
 def test_true_loads_equal_the_loads_of_the_model(name: str, far: float) -> None:
     """At rest and in motion; differences come from soft constraints in MuJoCo and from the
     inertia of massless links.
@@ -65,6 +67,7 @@ def test_true_loads_equal_the_loads_of_the_model(name: str, far: float) -> None:
 
 
 @pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.slow
 def test_drive_torques_equal_model_plus_true_friction(name: str) -> None:
     """All drives move back and forth: torque is that of the model plus true friction,
     and the loops stay closed.
@@ -97,6 +100,7 @@ def test_drive_torques_equal_model_plus_true_friction(name: str) -> None:
     assert apart < 1e-6  # m
 
 
+@pytest.mark.slow
 def test_softness_of_constraints_is_of_the_order_of_the_step_squared() -> None:
     """At half the step, the gap of the loops under the same load is a quarter."""
     gaps = []
@@ -114,6 +118,7 @@ def test_softness_of_constraints_is_of_the_order_of_the_step_squared() -> None:
 
 
 @pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.slow
 def test_the_inertia_at_the_drives_equals_that_of_the_model(name: str) -> None:
     arm = load_arm(name)
     driven, machine = load_mechanism(arm), SimulatedArm(arm)
@@ -137,6 +142,7 @@ def test_a_pin_that_could_tilt_gets_two_constraints() -> None:
     assert len(closed_spec(replace(free, closures=(pinned, *free.closures[1:]))).equalities) == 7
 
 
+@pytest.mark.slow
 def test_positions_out_of_reach_are_refused() -> None:
     machine = SimulatedArm(load_arm("planar-3-prr"))
     with pytest.raises(DriverError, match="loops do not close"):

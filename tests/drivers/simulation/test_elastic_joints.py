@@ -147,6 +147,7 @@ class TestStatics:
 
 
 class TestDynamics:
+    @pytest.mark.slow
     def test_spongs_equations(self, one_link):
         """B ddth + tau_f + K (th - q) + D (dth - dq) = u; the spring drives the link; friction
         depends on the link's reaction.
@@ -206,6 +207,7 @@ class TestDynamics:
             assert error < 0.1 * np.abs(other - theirs).max(), name
 
     @pytest.mark.parametrize("stiffness", [100.0, 1000.0, 10000.0])
+    @pytest.mark.slow
     def test_behind_a_stuck_drive_the_link_swings_at_its_natural_frequency(
         self, one_link, stiffness
     ):
@@ -236,6 +238,7 @@ class TestDynamics:
             ({"coulomb": 0.8, "static": 1.2}, 0.2),
         ],
     )
+    @pytest.mark.slow
     def test_energy_never_grows(self, one_link, knobs, left):
         """A link that falls from the horizontal and swings on its free drive, for four seconds."""
         K = 60.0
@@ -254,6 +257,7 @@ class TestDynamics:
         if not knobs:
             assert mean[-1] == pytest.approx(start, rel=2e-3)
 
+    @pytest.mark.slow
     def test_a_stiff_spring_is_nearly_a_rigid_joint(self, make_arm):
         links = {}
         for stiffness in (None, 1e5, 100.0):

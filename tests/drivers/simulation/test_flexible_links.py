@@ -242,6 +242,7 @@ class TestStatics:
 
 class TestDynamics:
     @pytest.mark.parametrize(("wanted", "segments"), [(6.0, 4), (15.0, 4), (6.0, 8)])
+    @pytest.mark.slow
     def test_behind_a_stuck_drive_a_link_swings_at_its_first_natural_frequency(
         self, rod, wanted, segments
     ):
@@ -259,6 +260,7 @@ class TestDynamics:
         assert found == pytest.approx(same, rel=0.02)
         assert found == pytest.approx(wanted, rel=0.03)
 
+    @pytest.mark.slow
     def test_material_damping_reduces_the_swing_as_stated(self, rod):
         """The first mode's amplitude falls with exp(-w^2 t_r t / 2)."""
         relaxation = 2e-3
@@ -277,6 +279,7 @@ class TestDynamics:
         early, late = (np.abs(x[k : k + 250]).max() for k in (0, 1000))
         assert np.log(early / late) == pytest.approx(w**2 * relaxation / 2.0, rel=0.05)
 
+    @pytest.mark.slow
     def test_energy_never_grows(self, rod):
         """A beam falls from the horizontal and swings on its free drive for four seconds: it
         never rises above its start.
@@ -289,6 +292,7 @@ class TestDynamics:
         assert np.ptp(q[-1500:]) < 1.02 * np.ptp(q[:1500])
         assert q.max() < 0.42
 
+    @pytest.mark.slow
     def test_a_stiff_beam_is_nearly_a_rigid_link(self, crane):
         """A swing of both joints of the crane."""
         drives = {}

@@ -46,6 +46,7 @@ def test_a_body_nears_the_settled_temperature_and_cools_at_rest() -> None:
     assert body.temperature == pytest.approx(20.0 + (hot - 20.0) * np.exp(-5.0))
 
 
+@pytest.mark.slow
 def test_friction_heats_the_joint_and_changes_with_its_temperature(make_arm) -> None:
     arm = SimulatedArm(heated(make_arm))
     arm.enable()

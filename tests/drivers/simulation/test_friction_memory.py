@@ -83,6 +83,7 @@ class TestHysteresis:
                 expected = G * sign + (start - G * sign) * np.exp(-1500.0 * travel / G)
                 assert bristles.torque == pytest.approx(expected, abs=1e-9 * G)
 
+    @pytest.mark.slow
     def test_the_joint_follows_the_curve_after_a_reversal(self, moved):
         """z = z_ss (1 - 2 exp(-x sigma_0 / g)) from the position of the
         reversal on, where z = z_ss.
@@ -96,6 +97,7 @@ class TestHysteresis:
         assert np.sum(travel < G / 1500.0) > 100
 
     @BOTH
+    @pytest.mark.slow
     def test_the_drive_feels_the_memory_and_the_viscous_part(self, moved, memory):
         """At slow steady motion of the joint, torque of the drive is friction: also in
         the middle of presliding.
@@ -106,6 +108,7 @@ class TestHysteresis:
         np.testing.assert_allclose(tau[slow], (torque + 2.0 * dq)[slow], atol=2e-3 * G)
         assert np.ptp(q) > 1e-3
 
+    @pytest.mark.slow
     def test_a_loop_of_slip_elements_obeys_masings_rule(self, moved):
         """A branch after a reversal is the virgin curve, twice as large."""
         run = moved(there_and_back(0.01, 1.5), {**CONSTANT, **SLIP})
@@ -117,6 +120,7 @@ class TestHysteresis:
 
     @pytest.mark.parametrize("half", [2e-3, 1e-2])
     @BOTH
+    @pytest.mark.slow
     def test_closed_loops_dissipate_energy(self, moved, memory, half):
         t = np.arange(round(2.3 * RATE)) / RATE
         turn = 2.0 * np.pi
@@ -127,6 +131,7 @@ class TestHysteresis:
         assert (loops > 0.0).all()
         assert (loops < 4.0 * G * amplitude).all()  # the loop of a rigid slider
 
+    @pytest.mark.slow
     def test_a_small_loop_inside_a_large_one_closes(self, moved):
         """Slip elements return to the large loop at the point of departure: memory is not local."""
         w = 0.01 * np.repeat([1.0, -1.0, 1.0, -1.0], np.array([2000, 400, 200, 600]))
@@ -143,6 +148,7 @@ class TestHysteresis:
 class TestSteadySliding:
     @pytest.mark.parametrize("speed", [0.05, 0.4])
     @BOTH
+    @pytest.mark.slow
     def test_the_torque_is_the_static_law(self, moved, memory, speed):
         """In both directions, after travels that are long against the presliding distance."""
         truth = {"coulomb": 3.0, "static": 4.5, "stribeck_velocity": 0.08, "viscous": 2.0, **memory}
@@ -155,6 +161,7 @@ class TestSteadySliding:
             np.testing.assert_allclose(tau, sign * (level + 2.0 * speed), rtol=1e-3)
 
     @BOTH
+    @pytest.mark.slow
     def test_the_level_grows_with_the_load(self, simulate, drive, memory):
         """The boom's weight turns about the y axis; its torque is the load."""
         truth = {
@@ -181,6 +188,7 @@ class TestRest:
         [(DAHL, 4.0e-5), (SLIP, 4.0e-5), (LUGRE, 0.0), (SLIP, 0.0)],
         ids=["dahl", "slip", "lugre-light", "slip-light"],
     )
+    @pytest.mark.slow
     def test_a_held_joint_does_not_creep(self, make_arm, memory, inertia):
         """Bristles and drive hold the weight of the boom together, wherever motion ended."""
         arm = SimulatedArm(
@@ -200,6 +208,7 @@ class TestRest:
             assert np.ptp(q[round(RATE) :]) < 1e-7  # creep below 2e-7 rad/s
 
     @BOTH
+    @pytest.mark.slow
     def test_bristles_alone_hold_a_weight_below_the_dry_level(self, simulate, memory):
         """Without torque of the drive the boom sags once and stays."""
         arm = simulate({"coulomb": 8.0, "viscous": 10.0, **memory}, "lift")
@@ -209,6 +218,7 @@ class TestRest:
         assert np.ptp(q[round(RATE) :]) < 2e-7
         assert arm.memory_torque()[1] == pytest.approx(2.0 * 9.81 * 0.25, rel=0.02)
 
+    @pytest.mark.slow
     def test_a_joint_with_a_stiff_loop(self, make_arm, drive):
         """A light finger whose loop is implicit: steady law, and rest without creep."""
         truth = {"coulomb": 3.0, "static": 3.0, "viscous": 1.0, **DAHL, "bristle_damping": 5.0}
@@ -287,6 +297,7 @@ class TestIntegration:
         return w, (self.force(t) - self.WEIGHT - self.VISCOUS * w - sum(forces)) / self.MASS, *rates
 
     @pytest.mark.parametrize("kind", ["lugre", "slip"])
+    @pytest.mark.slow
     def test_radau_finds_the_same_motion(self, make_arm, kind):
         memory = (
             {"memory": "lugre", "bristle_stiffness": 20e3, "bristle_damping": 150.0}
@@ -328,6 +339,7 @@ class TestIntegration:
 
 class TestComposition:
     @BOTH
+    @pytest.mark.slow
     def test_a_late_torque_signal_and_a_coarse_encoder(self, moved, memory):
         velocity = there_and_back(0.05, 0.3)
         plain, late, coarse = (
@@ -339,6 +351,7 @@ class TestComposition:
         assert np.abs(coarse[0] - plain[0]).max() <= 0.5e-3 + 1e-9
 
     @BOTH
+    @pytest.mark.slow
     def test_ripple_warm_up_and_scatter_change_the_level(self, moved, memory):
         velocity = np.full(round(1.2 * RATE), 0.1)
         for knobs, low, high in (
@@ -354,6 +367,7 @@ class TestComposition:
         level = moved(velocity, {**CONSTANT, **memory}, stroke_scatter=0.2)[3][-1] / G
         assert 0.01 < abs(level - 1.0) < 0.8
 
+    @pytest.mark.slow
     def test_one_seed_gives_one_run(self, moved):
         knobs = {
             "torque_noise": 0.3,
@@ -405,6 +419,7 @@ class TestArmFile:
         with pytest.raises(InputError, match=message):
             SimulatedArm(arm)
 
+    @pytest.mark.slow
     def test_the_allowed_stiffness_is_simulated_in_finer_steps(self, make_arm):
         with pytest.raises(InputError, match="allow") as refused:
             SimulatedArm(
@@ -432,6 +447,7 @@ class TestArmFile:
 
 class TestOtherArms:
     @BOTH
+    @pytest.mark.slow
     def test_a_rotor_behind_a_spring_keeps_its_dry_level(self, make_arm, drive, memory):
         arm = SimulatedArm(
             make_arm(
@@ -444,6 +460,7 @@ class TestOtherArms:
         assert np.ptp(drive(arm, np.zeros((500, 2)))["q"][200:, 1]) < 3e-7
 
     @BOTH
+    @pytest.mark.slow
     def test_the_drives_of_a_closed_chain_keep_their_dry_level(self, drive, memory):
         """Slides with stiff loops: the machine stands still, and its
         friction is that of its load.

@@ -62,6 +62,7 @@ def light_arm(request, tmp_path):
 
 
 @pytest.mark.parametrize("speed", [0.02, 0.4])
+@pytest.mark.slow
 def test_friction_of_light_joints_is_the_true_friction(light_arm, speed):
     """At constant speed, drive torque minus Pinocchio's rigid-body torque
     equals the law within 1 %.

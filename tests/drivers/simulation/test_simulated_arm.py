@@ -96,6 +96,7 @@ def perfect(make_arm):
 class TestFriction:
     @pytest.mark.parametrize("exponent", [1.0, 2.0])
     @pytest.mark.parametrize("speed", [0.02, 0.08, 0.3, 1.5])
+    @pytest.mark.slow
     def test_steady_torque_is_the_stribeck_law(self, simulate, drive, speed, exponent):
         """Gravity has no torque about the vertical axis: the drive torque is friction."""
         arm = simulate({"joints": {"turn": {"stribeck_exponent": exponent}}})
@@ -106,6 +107,7 @@ class TestFriction:
             np.testing.assert_allclose(run["tau"][-40:, 0], way * expected, rtol=1e-3)
 
     @pytest.mark.parametrize("speed", [0.05, 0.5, 1.5])
+    @pytest.mark.slow
     def test_steady_torque_under_gravity_is_coulomb_viscous(self, simulate, drive, speed):
         arm = simulate()
         for way in (1.0, -1.0):
@@ -114,6 +116,7 @@ class TestFriction:
             np.testing.assert_allclose(friction, way * (2.0 + 1.5 * speed), rtol=0.01)
 
     @pytest.mark.parametrize("efficiency", [0.9, 0.6])
+    @pytest.mark.slow
     def test_a_gear_loses_torque_in_both_directions(self, simulate, drive, efficiency):
         """The drive gives 1 / efficiency of the weight when it lifts, and efficiency of
         the weight when it lowers.
@@ -132,6 +135,7 @@ class TestFriction:
 
     @pytest.mark.parametrize("joint", [0, 1])
     @pytest.mark.parametrize("load", ["torque", "bending", "normal"])
+    @pytest.mark.slow
     def test_friction_grows_with_the_load(self, make_arm, drive, load, joint):
         """At one position, half the difference of forward and backward torque is
         the law at Pinocchio's load.
@@ -222,6 +226,7 @@ class TestFriction:
             arm.friction(run["q"][-20:], run["dq"][-20:])[:, 1], friction, rtol=0.01
         )
 
+    @pytest.mark.slow
     def test_a_joint_sticks_below_its_static_friction_and_breaks_loose_above(self, simulate):
         arm = simulate()
         q, dq = held(arm, 0.95 * 4.5, 3.0)
@@ -230,6 +235,7 @@ class TestFriction:
         q, _ = held(arm, 1.05 * 4.5, 1.0)
         assert q[-1, 0] > 0.05
 
+    @pytest.mark.slow
     def test_a_loaded_joint_at_rest_does_not_creep(self, simulate):
         """Gravity pulls with 4.9 N·m, friction holds up to 8 N·m, and the drive gives
         no torque for ten seconds.
@@ -244,6 +250,7 @@ class TestFriction:
         # about +y the boom falls from horizontal
         assert q[-1, 1] > 0.1
 
+    @pytest.mark.slow
     def test_held_joints_do_not_creep(self, simulate, drive):
         run = drive(simulate(), np.zeros((2000, 2)))
         assert np.abs(run["q"]).max() < 1e-5
@@ -278,6 +285,7 @@ class TestFriction:
         load=st.floats(0.0, 100.0),
         viscous=st.floats(0.0, 5.0),
     )
+    @pytest.mark.slow
     def test_friction_only_dissipates_energy_and_is_odd(
         self, perfect, coulomb, static, coefficient, w, load, viscous
     ):
@@ -309,6 +317,7 @@ class TestDrive:
         )
 
     @pytest.mark.parametrize("way", [1.0, -1.0])
+    @pytest.mark.slow
     def test_the_drive_gives_no_more_than_its_torque_limit(self, make_arm, way):
         arm = SimulatedArm(make_arm({"joints": {"turn": {"torque": 2.0}}, "simulation": FREE_PAIR}))
         arm.enable()
@@ -333,6 +342,7 @@ class TestDrive:
         assert way == pytest.approx(1.6**2 / (2.0 * 8.0), rel=0.15)
 
     @pytest.mark.parametrize("bandwidth", [5.0, 20.0])
+    @pytest.mark.slow
     def test_the_velocity_loop_has_the_stated_bandwidth(self, make_arm, drive, bandwidth):
         arm_file = make_arm(
             {
@@ -382,16 +392,19 @@ class TestDrive:
 class TestSeeds:
     NOISY = {"torque_noise": 0.3, "velocity_noise": 1e-3, "stroke_scatter": 0.05, "ripple": 0.05}  # noqa: RUF012
 
+    @pytest.mark.slow
     def test_the_same_seed_gives_the_same_samples(self, simulate, drive):
         one, two = (drive(simulate(self.NOISY, seed=7), swing(300)) for _ in range(2))
         for key in one:
             np.testing.assert_array_equal(one[key], two[key])
 
+    @pytest.mark.slow
     def test_another_seed_gives_other_noise_about_the_same_motion(self, simulate, drive):
         one, two = (drive(simulate(self.NOISY, seed=seed), swing(300)) for seed in (7, 8))
         assert np.mean(one["tau"] != two["tau"]) > 0.99
         np.testing.assert_allclose(one["q"], two["q"], atol=0.05)
 
+    @pytest.mark.slow
     def test_the_seed_of_the_file_holds_unless_another_is_given(self, simulate, drive):
         filed = drive(simulate({**self.NOISY, "seed": 7}), swing(50))
         given_ = drive(simulate({**self.NOISY, "seed": 3}, seed=7), swing(50))
@@ -399,6 +412,7 @@ class TestSeeds:
         np.testing.assert_array_equal(filed["tau"], given_["tau"])
         assert (filed["tau"] != other["tau"]).any()
 
+    @pytest.mark.slow
     def test_a_perfect_arm_does_not_depend_on_the_seed(self, simulate, drive):
         one, two = (drive(simulate(seed=seed), swing(100)) for seed in (7, 8))
         np.testing.assert_array_equal(one["tau"], two["tau"])
@@ -423,32 +437,38 @@ class TestKnobs:
         for name, field in Knobs.model_fields.items():
             assert field.description, f"{name} has no description"
 
+    @pytest.mark.slow
     def test_torque_scale(self, both):
         plain, scaled = both({"torque_scale": 0.9})
         np.testing.assert_allclose(scaled["tau"], 0.9 * plain["tau"])
         np.testing.assert_array_equal(scaled["q"], plain["q"])
 
+    @pytest.mark.slow
     def test_offset(self, both):
         plain, shifted = both({"offset": -0.4})
         np.testing.assert_allclose(shifted["tau"], plain["tau"] - 0.4)
         np.testing.assert_array_equal(shifted["q"], plain["q"])
 
+    @pytest.mark.slow
     def test_a_knob_of_one_joint_changes_that_joint_only(self, both):
         plain, shifted = both({"offset": 1.0, "joints": {"lift": {"offset": 2.0}}})
         np.testing.assert_allclose(shifted["tau"] - plain["tau"], np.tile([1.0, 2.0], (200, 1)))
 
     @pytest.mark.parametrize("samples", [1, 5])
+    @pytest.mark.slow
     def test_torque_delay(self, both, samples):
         plain, late = both({"torque_delay": samples / RATE})
         np.testing.assert_allclose(late["tau"][samples:], plain["tau"][:-samples])
         np.testing.assert_array_equal(late["q"], plain["q"])
         assert np.abs(late["tau"] - plain["tau"]).max() > 0.5
 
+    @pytest.mark.slow
     def test_torque_step(self, both):
         plain, stepped = both({"torque_step": 0.25})
         np.testing.assert_allclose(stepped["tau"] / 0.25, np.rint(stepped["tau"] / 0.25), atol=1e-9)
         assert np.abs(stepped["tau"] - plain["tau"]).max() <= 0.125 + 1e-9
 
+    @pytest.mark.slow
     def test_encoder_step(self, both, simulate):
         plain, stepped = both({"encoder_step": 1e-3})
         np.testing.assert_allclose(stepped["q"] / 1e-3, np.rint(stepped["q"] / 1e-3), atol=1e-9)
@@ -460,6 +480,7 @@ class TestKnobs:
         assert resolution.position_step.tolist() == [1e-4, 1e-4]
         assert resolution.torque_step.tolist() == [0.25, 0.25]
 
+    @pytest.mark.slow
     def test_velocity_noise(self, both):
         plain, noisy = both({"velocity_noise": 0.02}, np.zeros((800, 2)))
         noise = noisy["dq"] - plain["dq"]
@@ -467,12 +488,14 @@ class TestKnobs:
         np.testing.assert_allclose(noise.mean(axis=0), 0.0, atol=0.003)
         np.testing.assert_array_equal(noisy["q"], plain["q"])
 
+    @pytest.mark.slow
     def test_torque_noise_is_white(self, simulate):
         noise = noise_of(simulate({"torque_noise": 0.5}), 3000)
         np.testing.assert_allclose(noise.std(axis=0), 0.5, rtol=0.1)
         np.testing.assert_allclose(noise.mean(axis=0), 0.0, atol=0.05)
         assert abs(correlation(noise, 1)) < 0.06
 
+    @pytest.mark.slow
     def test_torque_noise_time(self, simulate):
         """Noise of the same size, whose autocorrelation falls to 1/e over this time."""
         noise = noise_of(simulate({"torque_noise": 0.5, "torque_noise_time": 0.05}), 6000)
@@ -487,6 +510,7 @@ class TestKnobs:
         first = [reading.measure(rest, rest, rest, rest, rest).tau for reading in readings]
         assert np.std(first) == pytest.approx(0.5, rel=0.3)
 
+    @pytest.mark.slow
     def test_ripple(self, simulate, drive):
         """Friction varies about its mean with the position, with this amplitude and period."""
         arm = simulate(
@@ -507,6 +531,7 @@ class TestKnobs:
         assert np.std(tau - waves @ [mean, *wave]) < 0.1 * np.hypot(*wave)
 
     @pytest.mark.parametrize("way", [1.0, -1.0])
+    @pytest.mark.slow
     def test_cogging(self, simulate, drive, way):
         """Torque at a position is equal in both directions; friction is its mean."""
         arm = simulate(
@@ -525,6 +550,7 @@ class TestKnobs:
         assert along == pytest.approx(0.4, rel=0.05)
         assert abs(across) < 0.05
 
+    @pytest.mark.slow
     def test_the_phase_of_the_ripple_can_be_stated(self, simulate, drive):
         arm = simulate(
             {
@@ -538,6 +564,7 @@ class TestKnobs:
         q, tau = run["q"][200:, 0], run["tau"][200:, 0]
         np.testing.assert_allclose(tau, 3.0 + 0.3 * np.sin(2.0 * np.pi * q / 0.15 + 0.5), atol=0.03)
 
+    @pytest.mark.slow
     def test_stroke_scatter(self, simulate, drive):
         """Each stroke has its own friction level, constant along the stroke,
         with this standard deviation.
@@ -552,6 +579,7 @@ class TestKnobs:
         assert np.std(levels) == pytest.approx(0.3, rel=0.3)
         assert max(along) < 0.02
 
+    @pytest.mark.slow
     def test_warm_up(self, simulate, drive):
         """A cold joint has more friction, which decays with this time constant, as the
         drive's temperature shows.

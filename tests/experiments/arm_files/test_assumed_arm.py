@@ -176,6 +176,7 @@ class TestMissingLimits:
         )
 
     @pytest.mark.parametrize("chain", [False, True])
+    @pytest.mark.slow
     def test_what_the_model_states_of_drives_counts_where_the_file_is_silent(self, chain, tmp_path):
         """Effort and velocity of a URDF, of a serial arm and of driven joints in loops alike;
         what the file states stays.
@@ -201,6 +202,7 @@ class TestMissingLimits:
         assert completed_arm(arm, tmp_path / "out") is arm
         assert not (tmp_path / "out").exists()
 
+    @pytest.mark.slow
     def test_hardware_with_missing_limits_is_refused(self, cli, file, monkeypatch):
         monkeypatch.setitem(DRIVERS, "bench", lambda arm, seed: SimulatedArm(arm, seed=seed))
         file.write_text(
@@ -268,6 +270,7 @@ class TestNoHardware:
             ("run", "--yes", "--experiment", "warm-up"),
         ],
     )
+    @pytest.mark.slow
     def test_assumed_limits_are_refused_for_hardware(self, cli, wired, monkeypatch, command):
         connected = []
         monkeypatch.setitem(
@@ -302,6 +305,7 @@ class TestNoHardware:
         assert not Path(f"plan{suffix}").exists()
 
     @pytest.mark.parametrize("command", ["plan", "run"])
+    @pytest.mark.slow
     def test_other_commands_need_an_arm_file(self, cli, model, command):
         refused = cli(command, model)
         assert (refused.code, "writes an arm file to fill in" in refused.err) == (2, True)

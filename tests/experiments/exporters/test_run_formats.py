@@ -92,6 +92,7 @@ def test_csv_can_be_imported_again(run: Run, tmp_path: Path, cli: Callable[..., 
     np.testing.assert_array_equal(load_run(again).signals["tau"], load_run(GOLDEN).signals["tau"])
 
 
+@pytest.mark.slow
 def test_parquet_keeps_columns_and_units(run: Run, tmp_path: Path) -> None:
     target, _ = export_run(run.path, "parquet", tmp_path / "run.parquet")
     table = pa.parquet.read_table(target)
@@ -150,6 +151,7 @@ class TestMcap:
             )
             assert messages[f"/{signal}"][0][1].layout.dim[0].label == "hinge, é 2"
 
+    @pytest.mark.slow
     def test_time_is_utc_and_keeps_its_steps(
         self, run: Run, messages: dict[str, list[tuple[int, Any]]]
     ) -> None:
@@ -174,6 +176,7 @@ class TestMcap:
             columns = table.read([f"{name}.{joint}" for joint in run.names]).values()
             np.testing.assert_array_equal(np.column_stack(list(columns)), run.signals[signal])
 
+    @pytest.mark.slow
     def test_attachments(self, run: Run, messages: dict[str, list[tuple[int, Any]]]) -> None:
         assert self.attachments.keys() == {
             "run.json",
@@ -193,6 +196,7 @@ class TestMcap:
 
 
 @pytest.mark.parametrize("to", RUN_EXPORTS)
+@pytest.mark.slow
 def test_export_changes_no_file_of_the_run_and_replaces_no_file(run: Run, to: str) -> None:
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     if to == "mcap":
@@ -211,6 +215,7 @@ def test_a_format_of_calibrations_is_refused_for_runs(run: Run) -> None:
         export_run(run.path, "urdf")
 
 
+@pytest.mark.slow
 def test_the_export_command(cli: Callable[..., Any], run: Run) -> None:
     outcome = cli("export", run.path, "--to", "csv")
     assert outcome.code == 0, outcome.err
@@ -218,6 +223,7 @@ def test_the_export_command(cli: Callable[..., Any], run: Run) -> None:
     assert cli("export", run.path, "--to", "csv", "--into", "x.urdf").code == 2
 
 
+@pytest.mark.slow
 def test_the_only_run_of_a_campaign_without_calibration_is_exported(
     cli: Callable[..., Any], run: Run, tmp_path: Path
 ) -> None:

@@ -171,6 +171,7 @@ class TestGuesses:
             columns.get(target, "-") for target in ("t", "q.turn", "q.lift", "tau.turn", "tau.lift")
         ] == (found.split(";") if ";" in found else found.split())
 
+    @pytest.mark.slow
     def test_unused_columns_are_printed_if_the_log_has_too_many_joints(
         self, bring, cli, arm, tmp_path
     ):
@@ -265,6 +266,7 @@ class TestGuesses:
         with pytest.raises(InputError, match="cannot be read as an HDF5 file"):
             open_log(tmp_path / "log.mat")
 
+    @pytest.mark.slow
     def test_an_unknown_unit_of_time_is_refused_with_a_working_example(self, bring, tmp_path):
         np.savetxt(
             tmp_path / "log.csv",
@@ -298,6 +300,7 @@ class TestGuesses:
         run = load_run(find_runs(tmp_path / "out")[0], ("t", "q"))
         np.testing.assert_allclose(run.t - run.t[0], T - T[0], atol=1e-6)
 
+    @pytest.mark.slow
     def test_guesses_are_printed_before_they_are_used(self, cli, arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         outcome = cli("import", tmp_path / "log.npz", "--arm", arm.path, "--yes")
@@ -352,6 +355,7 @@ class TestGuesses:
             refused.err
         )
 
+    @pytest.mark.slow
     def test_the_torque_signal_of_the_arm_file_is_not_a_guess(self, cli, make_arm, tmp_path):
         np.savez(tmp_path / "log.npz", t=T, q=Q, tau=TAU)
         columns = [

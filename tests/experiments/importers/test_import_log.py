@@ -150,6 +150,7 @@ class TestReading:
         path.write_text("\n".join([head, first, *rest]), encoding="utf-8")
         np.testing.assert_array_equal(bring(path).signals["q"][1:], Q[1:])
 
+    @pytest.mark.slow
     def test_position_jumps_are_refused(self, bring, tmp_path):
         """A counter that is reset during a motion is not a wrap-around; a single damaged
         row is left out with a note.
@@ -1139,6 +1140,7 @@ class TestPage:
 
     page = (DOCS / "logs.md").read_text(encoding="utf-8")
 
+    @pytest.mark.slow
     def test_the_import_command_works(self, cli):
         """For a log in milliseconds, degrees and amperes, of an arm with one revolute joint."""
         Path("one.urdf").write_text(ONE, encoding="utf-8")

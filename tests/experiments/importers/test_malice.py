@@ -224,6 +224,7 @@ class TestMalice:
         with pytest.raises(InputError, match="no tables topics and messages"):
             open_log(tmp_path / "log.db3")
 
+    @pytest.mark.slow
     def test_parquet_that_claims_many_rows(self, tmp_path):
         """Compression stores millions of equal values in a tiny file."""
         pq.write_table(

@@ -117,6 +117,7 @@ class TestGeneralMotion:
         assert judged.code == 0, judged.out + judged.err
         assert "the torque of turn was not recorded" in " ".join(judged.out.split())
 
+    @pytest.mark.slow
     def test_current_against_gravity_is_refused(self, make_arm, cli, general, tmp_path):
         t, q, tau = general
         np.savez(tmp_path / "log.npz", t=t[:4000], q=q[:4000], current=tau[:4000] * [1.0, -1.0])
@@ -224,6 +225,7 @@ class TestGeneralMotion:
             for sentence in seen.sentences
         )
 
+    @pytest.mark.slow
     def test_a_joint_that_only_moves_to_a_posture_does_not_change_the_advised_fit(
         self, arm, bring, tmp_path
     ):

@@ -26,6 +26,7 @@ class TestTables:
         )
         assert_is_the_log(bring(tmp_path / "log.npz"))
 
+    @pytest.mark.slow
     def test_mat_structure(self, bring, tmp_path):
         savemat(
             tmp_path / "log.mat",
@@ -124,6 +125,7 @@ class TestTables:
         np.testing.assert_allclose(run.signals["q"], Q, atol=1e-8)
         np.testing.assert_allclose(run.signals["tau"], TAU, atol=1e-8)
 
+    @pytest.mark.slow
     def test_unused_columns_may_have_any_content(self, bring, tmp_path):
         """Texts in an NPZ, missing lists in a Parquet file."""
         np.savez(

@@ -58,6 +58,7 @@ def test_every_entry_is_whole(name):
         assert model.read_bytes() == (entry.folder / model.name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_malformed_entry_is_named_and_stops_no_other(own, cli):
     (own / "broken").mkdir()
     (own / "broken" / PROVENANCE).write_text(
@@ -172,6 +173,7 @@ def test_a_changed_entry_is_not_copied(own, tmp_path):
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_it_lists_shows_and_copies(self, cli, own, tmp_path):
         listed = cli("library", "--library", own).out
         assert [name for name in (*ENTRIES, "pendulum") if f" {name} " not in listed] == []
@@ -184,6 +186,7 @@ class TestCommand:
         assert "exists and is not empty" in cli("library", "emps", "--out", tmp_path / "copy").err
         assert "name the entry to copy" in cli("library", "--out", tmp_path / "other").err
 
+    @pytest.mark.slow
     def test_as_json(self, cli, tmp_path):
         assert json.loads(cli("library", "--json").out)["entries"]["tx40"]["kind"] == "measured"
         table = json.loads(cli("library", SMALLEST, "--out", tmp_path / "copy", "--json").out)

@@ -173,6 +173,7 @@ class TestSafety:
 
 
 class TestPlan:
+    @pytest.mark.slow
     def test_every_joint_has_ramps_in_both_directions_in_every_posture(self, make_arm, tmp_path):
         made = plan_breakaway(make_arm(), seed=2)
         kinds = {

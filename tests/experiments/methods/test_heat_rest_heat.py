@@ -65,6 +65,7 @@ def campaign(make_arm, tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_the_plan_heats_rests_and_heats_at_interleaved_speeds(make_arm, tmp_path) -> None:
     arm = make_arm()
     plan = plan_heat_rest_heat(arm, seed=3, time=300.0)

@@ -108,6 +108,7 @@ class TestConstantSpeed:
             fastest, slowest = (pick(segment.speed for segment in strokes) for pick in (max, min))
             assert 100.0 < fastest / slowest < 150.0
 
+    @pytest.mark.slow
     def test_strokes_come_in_mirrored_pairs(self, arm):
         legs = {
             segment.id: (start, segment)
@@ -144,6 +145,7 @@ class TestConstantSpeed:
             arm, seed=2, options=SMALL
         )
 
+    @pytest.mark.slow
     def test_only_the_chosen_joints_make_strokes(self, arm):
         plan = plan_constant_speed(arm, ("lift",), options=SMALL)
         assert {segment.joint for segment in plan.segments if segment.joint} == {"lift"}

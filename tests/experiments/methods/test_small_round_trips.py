@@ -92,6 +92,7 @@ class TestPlan:
             name: pytest.approx(DEFAULT, rel=1e-5) for name in plan.names
         }
 
+    @pytest.mark.slow
     def test_one_joint_moves_at_a_time_and_small_motions_lead_back_to_the_posture(self, plan):
         for start, segment in plan.legs():
             if segment.kind != "move":
@@ -167,18 +168,21 @@ class TestPlan:
                 load_mechanism(arm),
             )
 
+    @pytest.mark.slow
     def test_amplitudes_and_places_of_ones_own(self, arm):
         plan = plan_presliding(arm, ("lift",), 0, FEW)
         assert planned_amplitudes(plan) == {"lift": list(FEW.amplitudes)}
         assert {segment.posture for segment in plan.segments} == {0, 1}
         assert plan.robot_time < 100.0
 
+    @pytest.mark.slow
     def test_amplitudes_of_a_slide_are_metres(self, make_arm):
         plan = plan_presliding(make_arm(base="slide"), options=SmallTrips(places=1))
         assert planned_amplitudes(plan) == {
             "carriage": pytest.approx(np.geomspace(3e-5, 3e-3, 6), rel=1e-4)
         }
 
+    @pytest.mark.slow
     def test_an_arm_without_a_box_stays_at_home_on_hardware(self, make_arm):
         plan = plan_presliding(make_arm({"driver": {"kind": "canopen"}}))
         assert {segment.posture for segment in plan.segments} == {0, 1}
@@ -209,6 +213,7 @@ class TestResolution:
             )
         plan_presliding(make_arm(), ("turn",), resolution=coarse(2.36e-4))
 
+    @pytest.mark.slow
     def test_coarse_velocity_set_points_are_refused(self, make_arm):
         with pytest.raises(
             PlanError,
@@ -216,6 +221,7 @@ class TestResolution:
         ):
             plan_presliding(make_arm(), resolution=coarse(velocity=0.02))
 
+    @pytest.mark.slow
     def test_large_amplitudes_without_room_are_refused(self, make_arm):
         with pytest.raises(
             PlanError,

@@ -39,6 +39,7 @@ def swings(plan: Plan):
 @pytest.mark.parametrize("arm", ["lab6", "offset6"])
 @pytest.mark.parametrize("seed", [0])
 class TestPlan:
+    @pytest.mark.slow
     def test_swings_keep_position_speed_and_acceleration_and_end_at_rest(self, arm, seed):
         file = load_arm(arm)
         plan, limits = plan_validation(file, seed=seed), file.limits(load_mechanism(file))
@@ -96,6 +97,7 @@ def test_joints_that_are_not_requested_rest(tmp_path):
         ({"swings": (3,) * 5 + (9001,)}, "moves j6 at .* rad/s, limit 2"),
     ],
 )
+@pytest.mark.slow
 def test_an_invalid_swing_is_refused(plan, change, words):
     arm = load_arm("lab6")
     k = next(k for k, segment in enumerate(plan.segments) if segment.kind == "swing")
@@ -104,6 +106,7 @@ def test_an_invalid_swing_is_refused(plan, change, words):
         check_plan(replace(plan, segments=segments), arm, load_mechanism(arm))
 
 
+@pytest.mark.slow
 def test_a_swing_that_turns_too_fast_is_refused(plan):
     arm = load_arm("lab6")
     home = np.array(plan.start)
@@ -113,6 +116,7 @@ def test_a_swing_that_turns_too_fast_is_refused(plan):
         check_plan(replace(plan, segments=(short,)), arm, load_mechanism(arm))
 
 
+@pytest.mark.slow
 def test_a_swing_through_the_floor_is_detected(plan):
     """The motion leaves the straight path between its ends, because joints
     turn back at different times.

@@ -83,6 +83,7 @@ class TestPlan:
         )
         assert plan_whole_arm(lab6, seed=3).segments == plan.segments
 
+    @pytest.mark.slow
     def test_all_joints_keep_a_window_of_whole_motor_revolutions_at_constant_speed(
         self, plan, lab6
     ):
@@ -97,6 +98,7 @@ class TestPlan:
             ramp = motion.acceleration * np.abs(np.array(segment.target) - start)
             assert (ramp <= ACCELERATION_SHARE * design.limits.acceleration * (1.0 + 1e-9)).all()
 
+    @pytest.mark.slow
     def test_every_joint_has_its_whole_range_of_speeds(self, plan, lab6):
         slow, fast = Design.of(lab6, None, WHOLE_ARM).ends
         speeds = np.array(
@@ -146,6 +148,7 @@ class TestPlan:
         ):
             assert np.ptp(whole[joint][kind]) > 0.8 * np.ptp(single[joint][kind])
 
+    @pytest.mark.slow
     def test_a_file_gives_the_same_plan(self, plan, tmp_path):
         write_plan(plan, tmp_path / "plan.toml")
         assert read_plan(tmp_path / "plan.toml") == plan
@@ -167,6 +170,7 @@ class TestPlan:
             np.delete(speeds, 3), np.delete(sweep(roomy, roomy.ends[1])[1], 3)
         )
 
+    @pytest.mark.slow
     def test_a_sweep_beyond_a_velocity_limit_is_refused(self, plan, lab6):
         k = next(k for k, segment in enumerate(plan.segments) if segment.kind == "sweep")
         segments = (

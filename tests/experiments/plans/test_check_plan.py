@@ -33,6 +33,7 @@ class TestWeight:
         ):
             check_plan(make_plan(arm), arm, load_mechanism(arm))
 
+    @pytest.mark.slow
     def test_the_drives_can_hold_the_arm_in_all_postures(self, make_arm):
         """The stretched boom is too heavy, the lifted boom is not."""
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}, "workspace": {"home": [0.0, 1.3]}})
@@ -48,6 +49,7 @@ class TestWeight:
         assert held.max() <= 0.9 * 4.0
 
     @pytest.mark.parametrize("plan", [plan_breakaway, plan_validation])
+    @pytest.mark.slow
     def test_the_drives_can_hold_the_postures_of_ramps_and_swings(self, make_arm, plan):
         arm = make_arm({"joints": {"lift": {"torque": 4.0}}, "workspace": {"home": [0.0, 1.3]}})
         for seed in range(5):

@@ -1,6 +1,7 @@
 """Motion of a segment: smooth, within limits, exact at both ends."""
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ class TestProfile:
         speed=st.floats(0.01, 2.0),
         data=st.data(),
     )
+    @pytest.mark.slow
     def test_motion_is_smooth_within_limits_and_ends_exactly(self, way, speed, data):
         """Position integrates velocity, velocity integrates an acceleration within the
         limits; both ends are at rest.

@@ -185,6 +185,7 @@ def test_a_killed_campaign_resumes_to_the_same_result(arm, wanted, tmp_path):
     assert (tmp_path / "out" / "report.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_campaign_killed_while_it_writes_its_plan_plans_again(arm, wanted, tmp_path):
     kill_at(arm, tmp_path / "out", "plan")
     shown = []
@@ -285,6 +286,7 @@ class TestRest:
             == wanted.calibration.joints["turn"].parameters
         )
 
+    @pytest.mark.slow
     def test_a_finished_event_without_its_samples_does_not_count(self, arm, broken):
         """Events may reach the disk before their batch of samples."""
         plan, mechanism = read_plan(broken / "plan.toml"), load_mechanism(arm)
@@ -382,6 +384,7 @@ def test_a_resumed_campaign_uses_its_stored_options(arm, broken, cli, monkeypatc
     assert (kept.fit["law"], kept.fit["drift"]) == ("stribeck", "none")
 
 
+@pytest.mark.slow
 def test_a_campaign_without_stored_options_is_not_resumed(arm, broken, cli):
     """The campaign was killed before its first record, or made by an older version."""
     record = next(broken.glob(f"runs/*/{RECORD}"))
@@ -442,6 +445,7 @@ def test_a_run_and_its_continuation_count_once(arm, broken):
     assert "Estimates of 2 single runs" in repeat_sentence(calibration)
 
 
+@pytest.mark.slow
 def test_options_of_a_damaged_record_are_refused(arm, broken, cli):
     record = next(broken.glob(f"runs/*/{RECORD}"))
     told = json.loads(record.read_text(encoding="utf-8"))
@@ -506,6 +510,7 @@ def test_a_run_counts_for_its_own_joints_only(make_arm, make_plan, tmp_path):
 class TestRefused:
     """Refusals: one sentence, and no file changes."""
 
+    @pytest.mark.slow
     def test_a_search_added_after_the_first_plan(self, arm, broken):
         before = raw(broken)
         with pytest.raises(
@@ -514,10 +519,12 @@ class TestRefused:
             small(arm, broken, resume=True, search=True)
         assert raw(broken) == before
 
+    @pytest.mark.slow
     def test_a_used_folder_without_resume(self, arm, broken):
         with pytest.raises(InputError, match=r"out exists and is not empty; .* --resume"):
             small(arm, broken)
 
+    @pytest.mark.slow
     def test_another_arm_file(self, arm, broken):
         text = arm.path.read_text(encoding="utf-8")
         arm.path.write_text(text.replace("velocity = 2.0", "velocity = 1.9"), encoding="utf-8")
@@ -563,6 +570,7 @@ class TestRefused:
             small(arm, done, resume=True)
 
 
+@pytest.mark.slow
 def test_runs_killed_before_their_first_sample_are_ignored(arm, broken):
     run = campaign_runs(broken)[0]
     empty = run.with_name(f"{run.name}-2")

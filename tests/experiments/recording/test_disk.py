@@ -105,6 +105,7 @@ class TestBrokenOff:
         assert_rows(run, 990)
         assert [event["event"] for event in run.events] == ["while it waits", "closed"]
 
+    @pytest.mark.slow
     def test_a_hanging_disk_ends_the_motion(self, start, tmp_path, monkeypatch):
         monkeypatch.setattr("stribeck.experiments.recording.disk._STUCK", 0.05)
 
@@ -126,6 +127,7 @@ class TestBrokenOff:
         assert_rows(run, RATE, 70 * RATE)
         assert run.closed["reason"].endswith("the disk did not respond for 0.05 s")
 
+    @pytest.mark.slow
     def test_a_moving_arm_does_not_wait_for_a_full_queue(self, start):
         writer = start(waits=False)
         slow = writer._disk._samples = self.Slow(writer._disk._samples)

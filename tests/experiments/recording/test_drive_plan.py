@@ -300,6 +300,7 @@ class TestReplay:
     def recorded(self, driven, tmp_path):
         return shutil.copytree(driven, tmp_path / "campaign" / "runs" / driven.name)
 
+    @pytest.mark.slow
     def test_a_replay_records_the_same_run(self, recorded, tmp_path):
         again = replay_run(load_run(recorded, SIGNALS), tmp_path / "again")
         assert again.name == recorded.name

@@ -79,6 +79,7 @@ def test_simulink_scope(bring, tmp_path, labels):
     assert_is_the_log(bring(path, () if labels[0] else given))
 
 
+@pytest.mark.slow
 def test_links_to_other_files_and_cycles_are_not_followed(tmp_path):
     """External links, virtual and external datasets, broken links, and
     groups that contain each other.

@@ -13,6 +13,7 @@ from tests.experiments.importers.ros.written_bags import add_temperatures, state
 @pytest.mark.parametrize("kind", ["SQLITE3", "MCAP"])
 class TestBags:
     @pytest.mark.parametrize("label", ["", "lift, turn"])
+    @pytest.mark.slow
     def test_temperatures_are_held_until_the_next_message(self, bring, tmp_path, kind, label):
         run = bring(add_temperatures(write_bag(tmp_path / "bag", kind, states()), kind, 100, label))
         assert_is_the_log(run, 0.0)
@@ -24,6 +25,7 @@ class TestBags:
         held = "values of /motors/temperature (1 Hz) are held until the next"
         assert any(held in note for note in run.record["import"]["notes"])
 
+    @pytest.mark.slow
     def test_temperatures_are_held_for_three_periods_at_most(self, bring, tmp_path, kind):
         """The topic ends in the middle of the log."""
         run = bring(
@@ -39,6 +41,7 @@ class TestBags:
         assert_is_the_log(run, 0.0)
         assert np.isnan(run.signals["dq"]).all()
 
+    @pytest.mark.slow
     def test_one_file_of_a_bag(self, bring, tmp_path, kind):
         folder = write_bag(tmp_path / "bag", kind, states())
         (file,) = (path for path in folder.iterdir() if path.suffix in (".db3", ".mcap"))
@@ -48,6 +51,7 @@ class TestBags:
         assert len(list(folder.iterdir())) == 2  # SQLite must not leave a journal
 
     @pytest.mark.parametrize("unset", [(0,), (0, 1, 2), range(0, ROWS, 2)])
+    @pytest.mark.slow
     def test_some_header_stamps_are_zero(self, bring, tmp_path, kind, unset):
         """A few messages without stamp are left out; with many, the receipt stamps are used."""
         messages = [
@@ -94,6 +98,7 @@ class TestBags:
         assert_is_the_log(run, 0.0)
         assert "the header stamps are not set" in run.record["import"]["notes"][0]
 
+    @pytest.mark.slow
     def test_jitter_of_receipt_does_not_matter(self, bring, tmp_path, kind):
         late = np.random.default_rng(0).integers(0, 3_000_000, ROWS)
         messages = ((message[0] + late[k], *message[1:]) for k, message in enumerate(states()))

@@ -254,6 +254,7 @@ class TestRefusals:
                 )
             )
 
+    @pytest.mark.slow
     def test_a_log_of_samples_is_refused_with_the_import_command(self, table):
         with pytest.raises(InputError, match="stribeck import"):
             read(table("speed,torque", ["0.1,0.2"] * 20_001))

@@ -328,6 +328,7 @@ class TestHardware:
             small,
         )
 
+    @pytest.mark.slow
     def test_without_box_and_shapes_the_arm_stays_at_home(self, snake):
         """A move to another posture moves several joints, too."""
         arm = snake(shapes="", table="", kind="bench")
