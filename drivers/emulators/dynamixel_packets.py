@@ -4,13 +4,21 @@ import struct
 from collections.abc import Iterator
 
 
+def _of_byte(byte: int) -> int:
+    crc = byte << 8
+    for _ in range(8):
+        crc = (crc << 1 ^ 0x8005 if crc & 0x8000 else crc << 1) & 0xFFFF
+    return crc
+
+
+_CRC = tuple(map(_of_byte, range(256)))
+
+
 def crc16(data: bytes) -> int:
     """CRC-16 with polynomial 0x8005, most significant bit first, from zero."""
     crc = 0
     for byte in data:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = (crc << 1 ^ 0x8005 if crc & 0x8000 else crc << 1) & 0xFFFF
+        crc = (crc << 8 & 0xFFFF) ^ _CRC[crc >> 8 ^ byte]
     return crc
 
 

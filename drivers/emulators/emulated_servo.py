@@ -17,6 +17,12 @@ _UNIT = 0.229 * 2.0 * math.pi / 60.0  # rad/s per count of velocity
 _TURN = 4096  # counts per turn
 _FAIL, _UNKNOWN, _RANGE, _LENGTH, _LIMIT, _ACCESS, _ALERT = 1, 2, 4, 5, 6, 7, 0x80
 PING, READ, WRITE, REBOOT = 0x01, 0x02, 0x03, 0x08
+# address of each byte in the table: address and form of its item
+_ITEM_AT = {
+    start + k: (start, "<" + item[0])
+    for start, item in table.ITEMS.items()
+    for k in range(struct.calcsize("<" + item[0]))
+}
 
 
 class Refused(Exception):
@@ -185,11 +191,10 @@ class Servo(Electronics):
         if table.DATA <= place < table.DATA + table.MANY:
             there = self.values[table.INDIRECT + 2 * (place - table.DATA)]
             return self._byte(there) if not table.DATA <= there < table.DATA + table.MANY else b"\0"
-        for start in range(place, max(-1, place - 4), -1):
-            if start in table.ITEMS:
-                whole = struct.pack("<" + table.ITEMS[start][0], self.values[start])
-                return whole[place - start : place - start + 1] or b"\0"
-        return b"\0"
+        if place not in _ITEM_AT:
+            return b"\0"
+        start, form = _ITEM_AT[place]
+        return struct.pack(form, self.values[start])[place - start : place - start + 1]
 
     def write(self, address: int, data: bytes) -> None:
         """Write complete items one after the other."""
