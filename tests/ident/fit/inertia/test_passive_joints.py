@@ -28,14 +28,15 @@ from stribeck.ident.model.loads import joint_loads
 from stribeck.ident.model.mechanism import Mechanism, PassiveJoints
 from stribeck.ident.model.regressor import changed, inertial_parameters, torque_regressor
 
-RATE = 250.0  # Hz
+RATE, PIN_VISCOUS = 250.0, 0.1  # Hz, N·m·s/rad
+RUBBING = WrongPRR(1, 0.0, 0.002, RATE, pin_viscous=PIN_VISCOUS)
+LAW = {"law": "tustin", "load": "normal", "motion": "model"}
 MACHINES = {"planar-3-prr": (0.004, 13), "three-loop-chain": (0.5, 18), "gough-stewart": (0.05, 10)}
 
 
 @cache
-def identified(seed: int, part: float = 0.0, pin: float = 0.0, **options: str) -> Identification:
-    run = WrongPRR(seed, part, pin, rate=RATE).recorded()
-    return identify([run], Options(law="tustin", load="normal", motion="model", **options))
+def with_pins() -> Identification:
+    return identify([RUBBING.recorded()], Options(**LAW, inertia="trust"))
 
 
 @pytest.mark.slow
@@ -66,13 +67,13 @@ def test_pin_friction_equals_the_equations_of_p2() -> None:
     moving = pose, size * w * np.cos(w * t[:, None]), -size * w**2 * np.sin(w * t[:, None])
     zero = np.zeros((1, 3))
     home = truth.forces(np.array([[0.0, 0.28, 0.0]]), zero, zero, Slider())[1]
-    pins = PassiveJoints("pins", ("link1", "link2", "link3"), values={"coulomb_coefficient": 0.002})
+    values = {"coulomb_coefficient": 0.002, "viscous": 0.05}
+    pins = PassiveJoints("pins", ("link1", "link2", "link3"), values=values)
     rubbing = replace(m, chain=m.chain.with_classes([pins]))
-    force, x, dx, ddx = truth.forces(
-        *moving, Slider(coulomb=0.0, static=0.0, viscous=0.0, pin=0.002)
-    )
+    of_pins = Slider(coulomb=0.0, static=0.0, viscous=0.0, pin=0.002, pin_viscous=0.05)
+    force, x, dx, ddx = truth.forces(*moving, of_pins)
     np.testing.assert_allclose(inverse_dynamics(rubbing, x - home, dx, ddx), force, atol=1e-9)
-    with_load, *_ = truth.forces(*moving, Slider(coulomb=1.0, static=1.0, viscous=0.0, pin=0.002))
+    with_load, *_ = truth.forces(*moving, replace(of_pins, coulomb=1.0, static=1.0))
     np.testing.assert_allclose(
         joint_loads(rubbing, x - home, dx, ddx).normal, np.abs(with_load - force), atol=1e-9
     )
@@ -81,13 +82,15 @@ def test_pin_friction_equals_the_equations_of_p2() -> None:
 
 @pytest.mark.slow
 def test_friction_of_sliders_and_pins_is_separated() -> None:
-    found = identified(1, pin=0.002, inertia="trust")
+    """Coulomb and viscous friction of both; noise of the seeds 0 to 3 makes errors of up to 5 % of
+    the pins' and 2.3 % of the sliders' friction.
+    """
+    found = with_pins()
     pins = found.calibration.model.passive.classes["pins"].parameters
-    assert pins["coulomb_coefficient"].verdict == "identified"
-    assert abs(pins["coulomb_coefficient"].value - 0.002) < min(
-        2e-4, 1.5 * pins["coulomb_coefficient"].half_width
-    )
-    assert (pins["coulomb"].high, pins["viscous"].high) < (0.01, 0.02)
+    for name, true in (("coulomb_coefficient", 0.002), ("viscous", PIN_VISCOUS)):
+        assert pins[name].verdict == "identified"
+        assert abs(pins[name].value - true) < min(0.1 * true, 1.5 * pins[name].half_width)
+    assert pins["coulomb"].high < 0.01
     for name in ("slider1", "slider2", "slider3"):
         parameters = found.calibration.joints[name].parameters
         assert parameters["coulomb_coefficient"].value == pytest.approx(0.08, rel=0.02)
@@ -96,8 +99,8 @@ def test_friction_of_sliders_and_pins_is_separated() -> None:
 
 @pytest.mark.slow
 def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> None:
-    case = WrongPRR(2, rate=RATE)
-    found = identified(2, 0.3, inertia="fit")
+    case = WrongPRR(2, 0.3, rate=RATE)
+    found = identify([case.recorded()], Options(**LAW, inertia="fit"))
     assert found.calibration.model.inertia is not None
     base, truth = base_parameters(case.mechanism), inertial_parameters(case.mechanism)
     held = [
@@ -116,8 +119,8 @@ def test_masses_wrong_by_30_percent_are_identified_together_with_friction() -> N
 @pytest.mark.slow
 def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
     """Feed-forward and validation include the friction of pins after the file is read again."""
-    found, case = identified(1, pin=0.002, inertia="trust"), WrongPRR(1, 0.0, 0.002)
-    (tmp_path / "planar-3-prr.mechanism.toml").write_bytes(case.arm.model.read_bytes())
+    found = with_pins()
+    (tmp_path / "planar-3-prr.mechanism.toml").write_bytes(RUBBING.arm.model.read_bytes())
     found.calibration.save(tmp_path / "calibration.toml")
     again = Calibration.load(tmp_path)
     pins, kept = (one.model.passive.classes["pins"] for one in (found.calibration, again))
@@ -128,7 +131,7 @@ def test_calibration_file_keeps_pin_friction(tmp_path: Path) -> None:
     plain, _ = (inverse_dynamics(again.stated_mechanism, q, way * q) for way in (5.0, -5.0))
     np.testing.assert_allclose((there + back) / 2.0, plain, atol=1e-2)
     assert np.abs(there - back).max() > 0.1
-    other = validate(WrongPRR(2, 0.0, 0.002, rate=RATE).recorded(), again).joints
+    other = validate(replace(RUBBING, seed=2).recorded(), again).joints
     assert all(joint.error < 1.2 * max(joint.noise, 0.1) for joint in other.values())
 
 
