@@ -22,7 +22,7 @@ from stribeck.ident.errors import FitError, InputError
 from stribeck.ident.log.run import Run, load_run
 from stribeck.ident.model.joint_parts import JointFriction
 from stribeck.ident.simulators import rollout as module
-from stribeck.ident.simulators.rollout import CALIBRATED, OWN, WITHOUT, rollout
+from stribeck.ident.simulators.rollout import CALIBRATED, OWN, WITHOUT, Rollout, rollout
 from tests.places import DATA
 from tests.schemas import judge
 
@@ -105,11 +105,26 @@ def log(reference: float = 0.0) -> Run:
     )
 
 
+def without_references() -> Run:
+    run = log()
+    return replace(run, signals={name: run.signals[name] for name in ("q", "tau")})
+
+
+@cache
+def by_gains(reference: float = 0.0) -> Rollout:
+    return rollout(log(reference), calibration(), {"hinge": (KP, KD, reference)})
+
+
+@cache
+def by_torques(horizon: float = 0.2) -> Rollout:
+    return rollout(without_references(), calibration(), horizon=horizon)
+
+
 class TestReferences:
     @pytest.mark.slow
     @pytest.mark.parametrize("reference", [0.0, KD])
     def test_stated_gains_move_it_like_the_pendulum_and_show_the_delay(self, reference):
-        found = rollout(log(reference), calibration(), {"hinge": (KP, KD, reference)})
+        found = by_gains(reference)
         assert found.by == "references"
         assert found.simulated[CALIBRATED].error[0] < 3e-4
         assert found.simulated[CALIBRATED].delay == pytest.approx(LATE, abs=1e-3)
@@ -147,10 +162,8 @@ class TestReferences:
         wrong = replace(
             made, joints={"hinge": replace(joint, parameters=joint.parameters | {"coulomb": more})}
         )
-        right, other = (
-            rollout(log(), one, {"default": (KP, KD, 0.0)}).simulated[CALIBRATED].error[0]
-            for one in (made, wrong)
-        )
+        found = rollout(log(), wrong, {"default": (KP, KD, 0.0)})
+        right, other = (one.simulated[CALIBRATED].error[0] for one in (by_gains(), found))
         assert other > 5.0 * right
 
 
@@ -187,11 +200,7 @@ class TestVelocities:
 class TestTorques:
     @pytest.mark.slow
     def test_without_references_torques_drive_it(self):
-        run = replace(
-            log(),
-            signals={name: values for name, values in log().signals.items() if name != "q_cmd"},
-        )
-        found = rollout(run, calibration(), horizon=0.2)
+        found = by_torques()
         assert found.by == "torques"
         assert "no position references" in found.reason
         assert found.simulated[CALIBRATED].error[0] < 1.5e-3
@@ -209,14 +218,7 @@ class TestTorques:
 
     @pytest.mark.slow
     def test_errors_grow_with_the_horizon(self):
-        run = replace(
-            log(),
-            signals={name: values for name, values in log().signals.items() if name != "q_cmd"},
-        )
-        short, long = (
-            rollout(run, calibration(), horizon=horizon).simulated[WITHOUT].error[0]
-            for horizon in (0.05, 0.2)
-        )
+        short, long = (by_torques(horizon).simulated[WITHOUT].error[0] for horizon in (0.05, 0.2))
         assert long > 8.0 * short  # with the square
 
     @pytest.mark.slow
@@ -225,7 +227,7 @@ class TestTorques:
         drowns in the encoder's steps.
         """
         run = load_run(GOLDEN / "runs" / "constant-speed")
-        rows = run.t < 20.0
+        rows = run.t < 8.0
         short = replace(
             run,
             sha256="a part of it",
@@ -260,12 +262,8 @@ class TestRefusals:
             rollout(load_run(GOLDEN / "runs" / "constant-speed"), Calibration.load(GOLDEN))
 
     def test_gains_need_references(self):
-        run = replace(
-            log(),
-            signals={name: values for name, values in log().signals.items() if name != "q_cmd"},
-        )
         with pytest.raises(InputError, match="no position references"):
-            rollout(run, calibration(), {"hinge": (KP, KD)})
+            rollout(without_references(), calibration(), {"hinge": (KP, KD)})
 
     @pytest.mark.parametrize(
         ("gains", "words"),
@@ -283,12 +281,8 @@ class TestRefusals:
 
     @pytest.mark.parametrize("horizon", [0.0, -1.0, np.nan, np.inf, 1e-3])
     def test_a_horizon_is_a_time(self, horizon):
-        run = replace(
-            log(),
-            signals={name: values for name, values in log().signals.items() if name != "q_cmd"},
-        )
         with pytest.raises(InputError, match="horizon"):
-            rollout(run, calibration(), horizon=horizon)
+            rollout(without_references(), calibration(), horizon=horizon)
 
     def test_gains_that_are_too_high_for_the_steps_are_said(self):
         with pytest.raises(FitError, match="hinge: its simulated motion diverges"):
@@ -296,14 +290,9 @@ class TestRefusals:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gains", [{"hinge": (KP, KD, 0.0)}, None])
-def test_json_and_table_tell_the_same(gains):
-    run = (
-        log()
-        if gains
-        else replace(log(), signals={name: log().signals[name] for name in ("q", "tau")})
-    )
-    found = {name: rollout(run, calibration(), gains) for name in ("a/calibration", "b")}
+@pytest.mark.parametrize("simulated", [by_gains, by_torques])
+def test_json_and_table_tell_the_same(simulated):
+    found = dict.fromkeys(("a/calibration", "b"), simulated())
     told = rollout_numbers(found)
     judge(
         "validate",
@@ -322,5 +311,7 @@ def test_json_and_table_tell_the_same(gains):
     text = console.export_text()
     for one in told["simulated"].values():
         assert f"{1e3 * one['joints']['hinge']:.2f}" in text
-    assert ("delay" in text) == bool(gains)
-    assert rollout_lines(found)[-1].startswith("gains" if gains else "rollout   recorded torques")
+    assert ("delay" in text) == (simulated is by_gains)
+    assert rollout_lines(found)[-1].startswith(
+        "gains" if simulated is by_gains else "rollout   recorded torques"
+    )
