@@ -57,11 +57,10 @@ def check_fits(browser: Browser, page: Path) -> None:
     assert page.stat().st_size < LIGHTEST
 
 
-def check_accessible(browser: Browser, page: Path) -> None:
-    """Axe finds nothing wrong by WCAG 2.1 AA, light and dark: contrast, names of
-    controls, order of headings.
+def check_accessible(browser: Browser) -> None:
+    """Axe finds nothing wrong by WCAG 2.1 AA on the shown page, light and dark: contrast,
+    names of controls, order of headings.
     """
-    opened(browser, page)
     browser.ask(AXE)
     found = browser.ask(WRONG)
     assert found == [], json.dumps(found, indent=1)
@@ -71,11 +70,10 @@ def check_accessible(browser: Browser, page: Path) -> None:
     assert found == [], json.dumps(found, indent=1)
 
 
-def check_keys(browser: Browser, page: Path) -> list[str]:
-    """Tab goes through the skip link, buttons and navigation, each with a visible focus; return
-    what has the focus in order.
+def check_keys(browser: Browser) -> list[str]:
+    """Tab goes through the skip link, buttons and navigation of the shown page, each with a
+    visible focus; return what has the focus in order.
     """
-    opened(browser, page)
     browser.ask("scrollTo({top: 0, behavior: 'instant'})")
     browser.ask("document.activeElement.blur()")
     count, order = (
@@ -92,9 +90,10 @@ def check_keys(browser: Browser, page: Path) -> list[str]:
     return order
 
 
-def check_dark_button(browser: Browser, page: Path) -> None:
-    """The button turns the page dark, with keys alone, and light again."""
-    opened(browser, page)
+def check_dark_button(browser: Browser) -> None:
+    """The button turns the shown page dark, with keys alone, and light again."""
+    browser.media("screen")
+    browser.wait("document.getElementById('theme').ariaPressed === 'false'")
     for dark in (True, False):
         browser.ask("document.getElementById('theme').focus()")
         browser.press(" ")

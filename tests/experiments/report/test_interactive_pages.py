@@ -140,14 +140,11 @@ class TestEveryPage:
     def test_it_fits_every_window_and_loads_nothing(self, browser, pages, name):
         page_checks.check_fits(browser, pages[name])
 
-    def test_it_is_accessible_in_light_and_dark(self, browser, pages, name):
-        page_checks.check_accessible(browser, pages[name])
-
-    def test_it_is_reached_by_keys(self, browser, pages, name):
-        page_checks.check_keys(browser, pages[name])
-
-    def test_it_turns_dark(self, browser, pages, name):
-        page_checks.check_dark_button(browser, pages[name])
+    def test_it_is_reached_by_keys_accessible_and_turns_dark(self, browser, pages, name):
+        page_checks.opened(browser, pages[name])
+        page_checks.check_keys(browser)
+        page_checks.check_accessible(browser)
+        page_checks.check_dark_button(browser)
 
     def test_it_reads_without_scripts_and_on_paper(self, browser, pages, name):
         page_checks.check_without_scripts(browser, pages[name])
@@ -170,7 +167,8 @@ def test_the_checks_find_a_faulty_page(browser, tmp_path):
 
 
 def test_the_navigation_has_every_joint(browser, report):
-    names = page_checks.check_keys(browser, report)
+    page_checks.opened(browser, report)
+    names = page_checks.check_keys(browser)
     assert f"A {ODD}"[:22] in [name[:22] for name in names]
     assert "BUTTON points.csv" in names
     browser.ask(
@@ -398,18 +396,11 @@ def test_names_that_look_like_formulas_or_have_no_glyph_are_drawn_as_they_are(
 
 
 def test_five_hundred_arms_stay_small(tmp_path):
-    few, more = (fleet_size(arms, tmp_path / f"{arms}.html") for arms in (20, 100))
+    made = simulated(Truth(arms=500, days=4, joints=1), np.random.default_rng(1)).calibrations
+    write_fleet_result(Fleet.of(made), tmp_path / "fleet.html")
     library = len(packed(resource("frame/plotly/plotly-cartesian.min.js")))
-    size = few + (500 - 20) * (more - few) / (100 - 20)
     # with six joints
-    assert library + 6 * (size - library) < page_checks.LIGHTEST
-
-
-def fleet_size(arms: int, page: Path) -> int:
-    """Return the size of a page with as many arms of one joint, in bytes."""
-    made = simulated(Truth(arms=arms, days=4, joints=1), np.random.default_rng(1)).calibrations
-    write_fleet_result(Fleet.of(made), page)
-    return page.stat().st_size
+    assert library + 6 * ((tmp_path / "fleet.html").stat().st_size - library) < page_checks.LIGHTEST
 
 
 def test_a_validation_draws_the_measured_torque(browser, pages):
