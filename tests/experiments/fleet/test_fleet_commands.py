@@ -25,6 +25,7 @@ from tests.experiments.fleet.conftest import add_run
 pytestmark = pytest.mark.slow
 
 HEAVY = {"dask", "distributed", "fsspec"}
+LAW = ("--law", "stribeck", "--load", "torque")  # no choice, which takes most of the time
 
 
 def states(outcome):
@@ -38,7 +39,7 @@ def digits(text):
 
 
 def test_a_fleet_from_fit_to_validation(cli, arms, with_thread, tmp_path):
-    first = cli("fleet", "fit", arms, "--out", "fits")
+    first = cli("fleet", "fit", arms, *LAW, "--out", "fits")
     assert first.code == 1
     assert (
         first.out.splitlines()[0] == "found     4 recordings, 0 of them done before and unchanged"
@@ -50,7 +51,7 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_thread, tmp_path):
     frame = pd.read_parquet("fits")
     assert sorted(frame["arm"]) == ["S1", "S1", "S2"]
     (row,) = (row for _, row in frame.iterrows() if row["source"].endswith("S2"))
-    assert cli("fit", arms / "S2", "-o", "alone").code == 0
+    assert cli("fit", arms / "S2", *LAW, "-o", "alone").code == 0
     alone = Calibration.load("alone")
     assert digits(row["calibration"]) == digits(
         Path("alone/calibration.toml").read_text(encoding="utf-8")
@@ -60,7 +61,7 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_thread, tmp_path):
         row["speeds"][0], alone.joints["hinge"].middle_load
     )
 
-    assert states(cli("fleet", "fit", arms, "--out", "fits", "--json")) == (0, 3, 1)
+    assert states(cli("fleet", "fit", arms, *LAW, "--out", "fits", "--json")) == (0, 3, 1)
     assert states(
         cli("fleet", "fit", arms / "S1", "--out", "fits", "--law", "coulomb-viscous", "--json")
     ) == (2, 0, 0)
@@ -73,7 +74,9 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_thread, tmp_path):
     (arms / "S2" / "runs" / "first" / "run.json").touch()  # another date, the same content
     events = arms / "S1" / "friday" / "events.jsonl"
     events.write_text(events.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert states(cli("fleet", "fit", arms / "S1", arms / "S2", "--out", "fits", "--json")) == (
+    assert states(
+        cli("fleet", "fit", arms / "S1", arms / "S2", *LAW, "--out", "fits", "--json")
+    ) == (
         2,
         1,
         0,
@@ -114,7 +117,7 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_thread, tmp_path):
         in cli("validate", unseen, "alone").out
     )
     add_run(arms / "S4", "S4", 9)  # three arms are judges of the fourth
-    assert cli("fleet", "fit", arms / "S4", "--out", "fits").code == 0
+    assert cli("fleet", "fit", arms / "S4", *LAW, "--out", "fits").code == 0
     assert re.search(
         r"fleet +alone: hinge [\d.]+ N·m, normal ",
         cli("validate", unseen, "alone", "--fleet", "fits").out,
@@ -124,7 +127,7 @@ def test_a_fleet_from_fit_to_validation(cli, arms, with_thread, tmp_path):
 def test_runs_without_a_serial_number_have_a_judge_if_there_is_only_one(cli, with_thread, tmp_path):
     for name in ("monday", "friday"):
         add_run(tmp_path / "arms" / name, "", len(name))
-        assert cli("fleet", "fit", tmp_path / "arms", "--out", "fits").code == 0
+        assert cli("fleet", "fit", tmp_path / "arms", *LAW, "--out", "fits").code == 0
         add_run(tmp_path / "unseen" / name, "", 20 + len(name))
         judged = cli(
             "fleet",
@@ -140,7 +143,9 @@ def test_runs_without_a_serial_number_have_a_judge_if_there_is_only_one(cli, wit
 
 
 def test_json_lists_what_was_written(cli, arms, with_thread, tmp_path):
-    table = json.loads(cli("fleet", "fit", arms / "S2", "--out", tmp_path / "fits", "--json").out)
+    table = json.loads(
+        cli("fleet", "fit", arms / "S2", *LAW, "--out", tmp_path / "fits", "--json").out
+    )
     assert {str(path) for path in (tmp_path / "fits").rglob("*") if path.is_file()} == set(
         table["files"]
     )
