@@ -65,7 +65,7 @@ def no_report() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def small_plans() -> Iterator[None]:
     """Few postures and speeds."""
     with SMALL.used():
