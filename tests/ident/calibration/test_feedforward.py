@@ -16,6 +16,7 @@ from stribeck.ident.calibration.joint_calibration import JointCalibration
 from stribeck.ident.errors import InputError, ModelError
 from stribeck.ident.laws.law_table import LAWS, unit
 from stribeck.ident.laws.parameter import Parameter
+from stribeck.ident.memory.joint_memory import JointMemory
 from stribeck.ident.model.joint_parts import Bearing, Closure, Follower
 from stribeck.ident.model.loads import LOADS
 from stribeck.ident.model.mechanism import Mechanism
@@ -294,6 +295,23 @@ def test_a_calibration_of_another_arm_is_refused_by_the_joint() -> None:
     ) as caught:
         Feedforward(load_mechanism("lab6"), made)
     assert "\n" not in str(caught.value)
+
+
+def test_memory_delays_a_reversal_and_does_not_change_sliding() -> None:
+    """A joint that slides far beyond its presliding distance of 2 mrad, and turns back."""
+    distance = Parameter(0.002, None, None, None, "rad", "identified")
+    remembered = JointMemory("relaxing", {"presliding_distance": distance}, 0.002, 0.0, 0.0)
+    mechanism = tree(2, n=1)
+    plain = joint("stribeck", "none", 0, bearing=False)
+    q = np.append(np.linspace(0.0, 0.1, 101), np.linspace(0.1, 0.0, 101))[:, None]
+    dq = np.append(np.full(101, 0.3), np.full(101, -0.3))[:, None]
+    without, found = (
+        Feedforward(mechanism, calibration({"joint0": one}, mechanism)).follow(q, dq)
+        for one in (plain, replace(plain, memory=remembered))
+    )
+    slides = np.r_[90:101, 190:202]
+    np.testing.assert_allclose(found[slides], without[slides], rtol=1e-9)
+    assert found[102, 0] > 0.0 > without[102, 0]
 
 
 def test_closed_loops_are_refused_by_name() -> None:
