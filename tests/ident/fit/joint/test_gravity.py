@@ -57,6 +57,16 @@ def test_any_scale_is_found(scale: float) -> None:
     assert found.value == pytest.approx(scale, rel=0.02)
 
 
+def test_the_offset_does_not_contain_a_gravity_that_hardly_changes() -> None:
+    """A scale cannot be told then, and that of the model is taken."""
+    rng, trip = np.random.default_rng(0), np.repeat(np.arange(TRIPS), BINS)
+    gravity = 12.0 + 1e-3 * rng.standard_normal(len(trip))
+    even = gravity + 0.3 + 0.01 * rng.standard_normal(len(trip))
+    found = fit_gravity(even, gravity, np.full(len(trip), 4.0), trip)
+    assert found["offset"].value == pytest.approx(0.3, abs=0.02)
+    assert "scale" not in found or found["scale"].value is None
+
+
 def claimed(seed: int, **truth: float) -> str:
     w, even, gravity, friction, load, trip = even_parts(seed, **truth)
     return choose_direction(even, gravity, friction, trip, directions_on_offer(w, gravity, load))
