@@ -18,7 +18,6 @@ from stribeck.experiments.methods.registry import METHODS
 from stribeck.experiments.methods.whole_arm import plan_whole_arm
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.plans.motion_profile import ACCELERATION_SHARE, motion_profile
-from stribeck.experiments.plans.plan import read_plan
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
@@ -27,7 +26,7 @@ QUICK = {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}
 SMALL = ConstantSpeed(postures=2, speeds=3)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def arm(make_arm):
     return make_arm(
         {
@@ -67,15 +66,18 @@ def test_no_two_points_of_a_joint_trajectory_have_one_time(arm, make_plan, tmp_p
     assert times == sorted(set(times))
 
 
-@pytest.mark.slow
-class TestFiles:
-    @pytest.fixture(params=[plan_constant_speed, plan_whole_arm], ids=["single", "whole arm"])
-    def exported(self, request, arm, tmp_path):
-        plan = request.param(arm, None, 1, SMALL)
-        for suffix in ("toml", "csv", "json"):
-            plan_writer(tmp_path / f"plan.{suffix}")(plan, tmp_path / f"plan.{suffix}", arm)
-        return plan, tmp_path
+@pytest.fixture(
+    params=[plan_constant_speed, plan_whole_arm], ids=["single", "whole arm"], scope="module"
+)
+def exported(request, arm, tmp_path_factory):
+    """A plan, and the folder with its files."""
+    plan, folder = request.param(arm, None, 1, SMALL), tmp_path_factory.mktemp("plan")
+    for suffix in ("toml", "csv", "json"):
+        plan_writer(folder / f"plan.{suffix}")(plan, folder / f"plan.{suffix}", arm)
+    return plan, folder
 
+
+class TestFiles:
     def test_the_csv_file_has_every_cycle_of_the_plan(self, arm, exported):
         plan, folder = exported
         header, values = read_csv(folder / "plan.csv")
@@ -231,13 +233,3 @@ def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path,
         }
     assert max(map(abs, off.values())) < 1.5, off
     assert sum(abs(miss) > 1.0 for miss in off.values()) <= 2, off
-
-
-@pytest.mark.slow
-def test_csv_and_toml_files_contain_the_same_plan(cli, arm, tmp_path):
-    for suffix in (".toml", ".csv"):
-        assert cli("plan", arm.path, "--seed", "3", "-o", tmp_path / f"plan{suffix}").code == 0
-    plan = read_plan(tmp_path / "plan.toml")
-    _, values = read_csv(tmp_path / "plan.csv")
-    ends = [values[values[:, 1] == segment.id][-1, 2:4] for segment in plan.segments]
-    np.testing.assert_allclose(ends, [segment.target for segment in plan.segments], atol=1e-6)
