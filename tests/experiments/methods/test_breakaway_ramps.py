@@ -14,6 +14,7 @@ from stribeck.drivers.errors import LimitExceeded
 from stribeck.drivers.replay import ALL_SIGNALS
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.errors import PlanError
+from stribeck.experiments.methods import breakaway_ramps
 from stribeck.experiments.methods.breakaway_ramps import plan_breakaway
 from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.forecast import load_spread
@@ -245,7 +246,8 @@ def test_a_run_of_ramps_can_be_replayed(make_arm, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_campaign_reports_breakaway_beside_the_law(cli, make_arm):
+def test_a_campaign_reports_breakaway_beside_the_law(cli, make_arm, monkeypatch):
+    monkeypatch.setattr(breakaway_ramps, "_RAMP_TIME", 25.0)
     arm = make_arm(
         {
             **SLOW,

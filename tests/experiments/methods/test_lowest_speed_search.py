@@ -152,7 +152,8 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
 
 @pytest.mark.usefixtures("no_report")
 @pytest.mark.slow
-def test_a_campaign_after_a_search_has_no_stick_slip(make_arm, tmp_path):
+def test_a_campaign_after_a_search_has_no_stick_slip(make_arm, tmp_path, monkeypatch):
+    monkeypatch.setattr(lowest_speed_search, "_TIME", 2.5)
     arm, said, shown = make_arm(loop(3.0, 4.5)), [], []
     operator = Operator(
         lambda plans: shown.append(list(plans)), say=lambda *words: said.append(words)

@@ -53,7 +53,7 @@ def followed(recorded: Recorded) -> tuple[ArmFile, Plan, Run]:
 
 @pytest.fixture(scope="module")
 def found(followed: tuple[ArmFile, Plan, Run]) -> Identification:
-    return identify([followed[2]])
+    return identify([followed[2]], LAW)
 
 
 @pytest.mark.slow
@@ -103,6 +103,7 @@ def test_intervals_are_those_of_the_fit_once_friction_is_known(
     ratio = {
         (told.joint, name): width / _half_width(found.joints[told.joint].fit, name)
         for told in again.predicted
+        if told.joint != "j4"  # has no Stribeck effect
         for name, width in told.parameters.items()
     }
     assert set(thought) == {told.joint for told in again.predicted}

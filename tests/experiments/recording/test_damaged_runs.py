@@ -5,8 +5,8 @@ refused with one sentence.
 import json
 import shutil
 import signal
-import subprocess
-import sys
+from contextlib import suppress
+from multiprocessing import Pipe, get_context
 
 import numpy as np
 import pyarrow as pa
@@ -25,47 +25,34 @@ from tests.experiments.recording.written_runs import (
     wait_for,
 )
 
-WRITER = f"""
-import sys
-from pathlib import Path
-import numpy as np
-from stribeck.drivers.arm import JointSample
-from stribeck.experiments.recording.run_writer import RunWriter
-from stribeck.ident.arm.arm_file import load_arm
-from stribeck.ident.arm.load_mechanism import load_mechanism
 
-arm = load_arm(Path(sys.argv[1]))
-with RunWriter(Path(sys.argv[2]), arm, load_mechanism(arm), "a test", {RATE}) as writer:
-    for k in range(10**7):
-        base = k + np.arange(2) / 10.0
-        sample = JointSample(k / {RATE}, base + 0.01, base + 0.02, base + 0.03, np.full(2, k / {RATE} - 1e-3), base + 0.04,
-                             np.zeros(2, dtype=np.int64))
-        writer.sample(sample, np.full(2, k + 0.5), np.full(2, k + 0.6), k // 100)
-        writer.event("tick", number=k) if k % 50 == 49 else None
-        if (k + 1) % {int(RATE)} == 0:
-            print(writer._disk.written, flush=True)
-"""
+def write_on(start, told):
+    """Code of the other process: write rows and events, and send the number of written rows."""
+    with start() as writer:
+        for k in range(10**5):
+            fill(writer, int(RATE), k * int(RATE))
+            writer.event("tick", number=k)
+            told.send(writer._disk.written)
 
 
 class TestDamage:
     @pytest.mark.slow
-    def test_a_killed_process_leaves_all_written_batches(self, arm, tmp_path):
+    def test_a_killed_process_leaves_all_written_batches(self, start, tmp_path):
         """After kill -9 all rows reported as written are present, and the
         run is not marked as closed.
         """
-        with subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(arm.path), str(tmp_path / "run")],
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as writer:
-            for line in writer.stdout:
-                if int(line) >= 20 * RATE:
-                    break
-            writer.send_signal(signal.SIGKILL)
-            written = max(
-                [int(line), *(int(rest) for rest in writer.stdout.read().split("\n")[:-1])]
-            )
-        assert writer.returncode == -signal.SIGKILL
+        heard, told = Pipe(duplex=False)
+        process = get_context("fork").Process(target=write_on, args=(start, told))
+        process.start()
+        told.close()
+        while (written := heard.recv()) < 20 * RATE:
+            pass
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        with suppress(EOFError):
+            while True:
+                written = heard.recv()
         run = load_run(tmp_path / "run", SIGNALS)
         assert_rows(run, written, 10**7)
         assert run.closed is None
