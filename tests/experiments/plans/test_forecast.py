@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from stribeck.experiments.calibrate import calibrate
 from stribeck.experiments.campaign_options import CampaignOptions
@@ -42,6 +43,7 @@ from stribeck.ident.log.run import Run, load_run
 from tests.recorded import Recorded
 
 LAW = Options(law="stribeck")  # of the truth
+QUANTILES = (0.05, 0.5, 0.95)
 
 
 @pytest.fixture(scope="module")
@@ -68,24 +70,30 @@ def test_points_are_those_of_the_run(followed: tuple[ArmFile, Plan, Run]) -> Non
     for name in mechanism.names:
         own, came = (table[table["joint"] == name] for table in (ahead, points))
         trips = [table["segment"].nunique() for table in (own, came)]
-        assert abs(trips[0] - trips[1]) <= 0.06 * trips[0]
+        others = int(0.06 * trips[0])
+        assert abs(trips[0] - trips[1]) <= others
         assert len(came) == pytest.approx(len(own), rel=0.15)
-        for column, tolerance in (
-            ("speed", 0.01),
-            ("torque", 0.08),
-            ("bending", 0.08),
-            ("gravity", 0.08),
-        ):
-            ends = [
-                np.quantile(table.groupby("segment")[column].mean(), (0.05, 0.5, 0.95))
-                for table in (own, came)
-            ]
-            np.testing.assert_allclose(
-                ends[1],
-                ends[0],
-                atol=tolerance * np.ptp(own[column]) + 1e-3,
-                err_msg=f"{name} {column}",
+        for column in ("speed", "torque", "bending", "gravity"):
+            planned, measured = (
+                table.groupby("segment")[column].mean().to_numpy() for table in (own, came)
             )
+            low, high = shifted_quantiles(planned, others)
+            found = np.quantile(measured, QUANTILES)
+            tolerance = 0.01 * np.ptp(own[column]) + 1e-3  # of a mean over a trip
+            assert (found > low - tolerance).all(), f"{name} {column}"
+            assert (found < high + tolerance).all(), f"{name} {column}"
+
+
+def shifted_quantiles(
+    values: NDArray[np.float64], others: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest and highest quantiles that are left when so many of the values are missing or other
+    ones: each shifts the ranks by one at most.
+    """
+    share = others / (len(values) - 1)
+    levels = (np.clip(np.array(QUANTILES) + sign * share, 0.0, 1.0) for sign in (-1.0, 1.0))
+    low, high = (np.quantile(values, level) for level in levels)
+    return low, high
 
 
 @pytest.mark.slow
