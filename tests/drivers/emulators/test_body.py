@@ -25,11 +25,13 @@ def after(body, seconds):
     return [drive.dq for drive in body.drives], most
 
 
-@pytest.mark.parametrize(("ramp", "reached"), [(np.inf, 1.0), (4.0, 0.2)])
-def test_a_step_of_the_set_point_is_followed_at_the_drives_own_ramp(body, ramp, reached):
+@pytest.mark.parametrize(
+    ("ramp", "target", "reached"), [(np.inf, 1.0, 1.0), (4.0, 1.0, 0.2), (4.0, -1.0, -0.2)]
+)
+def test_a_step_of_the_set_point_is_followed_at_the_drives_own_ramp(body, ramp, target, reached):
     """The arm file allows 8 rad/s²."""
     for drive in body.drives:
-        drive.power, drive.target, drive.ramp = "velocity", 1.0, ramp
+        drive.power, drive.target, drive.ramp = "velocity", target, ramp
     velocity, _ = after(body, 0.05)
     assert velocity == pytest.approx([reached] * 2, abs=0.1)
 

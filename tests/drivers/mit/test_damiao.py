@@ -450,6 +450,15 @@ def axis(make_arm):
     return connect(make_arm(with_port(PAIR["damiao"], 1))).axes[0]
 
 
+def test_the_watchdog_is_written_in_steps_of_50_microseconds(axis, monkeypatch):
+    written = []
+    monkeypatch.setattr(axis, "write", lambda register, value, what: written.append(value))
+    monkeypatch.setattr(axis.link, "send", lambda frame: None)
+    for on in (True, False):
+        axis.watch(on)
+    assert written == [round(20_000 * axis.keys.watchdog), 0]
+
+
 @given(
     identifier=st.sampled_from([0x11, 0x12, 0x001, 0x7FF]),
     data=st.binary(max_size=8),

@@ -214,3 +214,9 @@ def run(loop, mock):
         pass
     finally:
         loop.close()
+
+
+def test_an_error_is_an_active_error_or_the_reason_of_a_disarming():
+    assert cansimple.unpack_error(b"\1\0\0\0\2\0\0\0") == 3
+    assert cansimple.unpack_error(b"\0\0\0\0\0\0\0\1") == 1 << 24
+    assert cansimple.unpack_error(b"\1\0\0\0") is None
