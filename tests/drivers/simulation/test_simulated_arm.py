@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stribeck.drivers.arm import Command
-from stribeck.drivers.simulation.drive_reading import DriveReading
+from stribeck.drivers.simulation.drive_reading import DriveReading, Quantiser
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.drivers.simulation.truth import Knobs
 from stribeck.ident.arm.arm_file import load_arm
@@ -671,3 +671,8 @@ def test_an_impossible_truth_is_refused_with_file_and_key(make_arm, simulation, 
     for word in [str(arm_file.path), *words]:
         assert word in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_reading_is_the_nearest_step():
+    rounded = Quantiser(np.array([0.1, 0.1, 0.0]))(np.array([0.16, -0.16, 0.123]))
+    np.testing.assert_allclose(rounded, [0.2, -0.2, 0.123])
