@@ -71,6 +71,19 @@ def exported_position_errors(
     )
 
 
+def exported_errors_of_first_half(second_half: Calibration) -> tuple[float, float]:
+    """Errors over the first half of the log with the exported MJCF alone, and with
+    `stribeck.mujoco.attach` [mrad].
+    """
+    log = z1_log()
+    rows = len(log["time"])
+    half = {
+        key: values[: rows // 2] if len(values) == rows else values for key, values in log.items()
+    }
+    exported = _bare(export(second_half, "mjcf", LOGS / "z1" / "z1.xml").text)
+    return _error(exported, half), _error(_model(None), half, second_half.with_offset())
+
+
 def _values(made: Calibration) -> dict[str, tuple[float, float, float]]:
     """Coulomb and viscous friction and torque offset of each joint."""
     return {
@@ -95,13 +108,22 @@ def _position_errors(
 ) -> tuple[float, float]:
     """Error of the simulated motion over the log and over its first half [mrad]."""
     log = z1_log()
-    q = _simulated(model, log, attached, push)
-    off = (q - log["dof_pos"])[:, :_JOINTS]
-    whole, half = (
-        1e3 * float(np.sqrt((off[rows] ** 2).mean(axis=0)).mean())
-        for rows in (slice(None), slice(len(off) // 2))
-    )
-    return whole, half
+    q, measured = _simulated(model, log, attached, push), log["dof_pos"]
+    half = len(q) // 2
+    return _distance(q, measured), _distance(q[:half], measured[:half])
+
+
+def _error(
+    model: mujoco.MjModel, log: Mapping[str, Array], attached: Calibration | None = None
+) -> float:
+    """Error of the simulated motion over a log [mrad]."""
+    return _distance(_simulated(model, log, attached, None), log["dof_pos"])
+
+
+def _distance(q: Array, measured: Array) -> float:
+    """Mean over the joints of the root mean square distance of positions [mrad]."""
+    off = (q - measured)[:, :_JOINTS]
+    return 1e3 * float(np.sqrt((off**2).mean(axis=0)).mean())
 
 
 def _model(friction: Mapping[str, tuple[float, float, float]] | None) -> mujoco.MjModel:
