@@ -21,7 +21,7 @@ from stribeck.ident.model.driven.driven_joints import driven_joints
 from tests.looped_urdf import LOOPS, machine
 from tests.model_texts import written
 from tests.places import TEST_ARMS
-from tests.recorded import SMALL, Recorded
+from tests.recorded import Few, Recorded
 from tests.true_friction import friction_errors
 
 DRIVES, PASSIVE = ("left", "right"), ("left elbow", "right elbow")
@@ -40,7 +40,7 @@ def five_bar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def calibrated(five_bar: Path, recorded: Recorded) -> Path:
-    return recorded.command("calibrate", five_bar, "--seed", "0", few=SMALL).folder
+    return recorded.command("calibrate", five_bar, "--seed", "0", few=Few(2, 4)).folder
 
 
 def test_torque_follows_from_the_geometry() -> None:

@@ -32,7 +32,7 @@ LAB6 = RIGHT.path
 
 
 @cache
-def recorded(case: WrongModel, seed: int = 0, seconds: float = 16.0) -> Run:
+def recorded(case: WrongModel, seed: int = 0, seconds: float = 12.0) -> Run:
     pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) moves the arm")
     return case.recorded(seconds, seed)
 

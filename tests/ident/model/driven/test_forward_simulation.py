@@ -111,7 +111,7 @@ class TestStiffMechanisms:
         rest = equilibrium(m, np.zeros(m.n))
         hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
         pull = driven(m, [200.0, 200.0, 2.0])
-        t = np.linspace(0.0, 0.3, 31)
+        t = np.linspace(0.0, 0.2, 21)
         coarse, fine = (
             forward_motion(
                 m,
@@ -157,7 +157,7 @@ class TestClosedChains:
     @pytest.mark.slow
     def test_energy_balance_holds_with_friction_events(self):
         """Sliders with normal-load friction stick, break loose and turn back; loops stay closed."""
-        m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.5, 51)
+        m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.25, 26)
         motion = forward_motion(m, swung(m), np.zeros(3), np.zeros(3), t)
         assert {event.what for event in motion.events} >= {"sticks", "breaks loose"}
         assert motion.rubbed[-1] > 0.1
