@@ -31,6 +31,7 @@ def maker():
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", SECTIONS)
 def test_the_page_has_the_computed_results(maker, section):
     text, _ = getattr(maker, section)()
@@ -38,6 +39,7 @@ def test_the_page_has_the_computed_results(maker, section):
     assert_printed(without_roundoff(text), without_roundoff(page))
 
 
+@pytest.mark.slow
 def test_the_code_on_the_page_prints_the_shown_output(tmp_path):
     run_page("../mechanisms", tmp_path)
 

@@ -24,11 +24,13 @@ CHAINS = {"planar-3-prr": 0.004, "three-loop-chain": 0.5, "gough-stewart": 0.05}
 def chain(name: str) -> tuple[Mechanism, list[np.ndarray]]:
     """A machine with closed loops, and states."""
     m, rng = load_mechanism(load_arm(name)), np.random.default_rng(1)
-    return m, [rng.uniform(-size, size, (12, m.n)) for size in (CHAINS[name], 1.0, 3.0)]
+    return m, [rng.uniform(-size, size, (6, m.n)) for size in (CHAINS[name], 1.0, 3.0)]
 
 
 def check(m: Mechanism, *motion: np.ndarray, every: int = 1) -> None:
-    """Compare the derivatives by every so many parameters of the prior with finite differences."""
+    """Compare the derivatives by every so many parameters of the prior with finite differences;
+    no common factor with 10 leaves out a kind of parameter.
+    """
     directions = LinkPrior(m).directions[:, ::every]
     slopes = load_slopes(m, directions, STEP, *motion)
     for k in range(directions.shape[1]):
@@ -40,25 +42,25 @@ def check(m: Mechanism, *motion: np.ndarray, every: int = 1) -> None:
             np.testing.assert_allclose(slopes[load][:, :, k], wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_trees(seed: int) -> None:
     m = tree(seed)
     m = replace(m, bearings=(Bearing(0.02, 0.03, 0.05), None) * (m.n // 2))
-    check(m, *states(seed, m.n))
-    check(m, states(seed, m.n)[0], np.zeros((9, m.n)))
+    check(m, *states(seed, m.n), every=3)
+    check(m, states(seed, m.n)[0], np.zeros((9, m.n)), every=7)
 
 
 def test_followers_and_coupled_motors(tmp_path) -> None:
     (tmp_path / "hand.urdf").write_text(HAND)
     m = load_mechanism(tmp_path / "hand.urdf")
     ratios = np.eye(m.n) + np.diag(np.full(m.n - 1, 0.5), -1)
-    check(replace(m, transmission=Transmission(m.names, ratios)), *states(0, m.n))
+    check(replace(m, transmission=Transmission(m.names, ratios)), *states(0, m.n), every=3)
 
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_closed_chains(name: str) -> None:
     m, motion = chain(name)
-    check(m, *motion, every=3)
+    check(m, *motion, every=7)
 
 
 def test_friction_of_pins_and_shared_internal_forces_count() -> None:
