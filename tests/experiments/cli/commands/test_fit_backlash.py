@@ -2,7 +2,6 @@
 second encoder and without.
 """
 
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +15,7 @@ from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import load_run
 from tests.experiments.cli.test_cli import change_column
 from tests.geared_joint import geared_joint
+from tests.short_runs import shortened
 
 pytestmark = pytest.mark.slow
 
@@ -48,9 +48,9 @@ def trips(recorded):
 
 @pytest.fixture
 def without_link(trips, tmp_path):
-    """The round trips without the position of the link."""
+    """Half of the round trips, without the position of the link."""
     (path,) = find_runs(trips)
-    copy = shutil.copytree(path, tmp_path / "without-link")
+    copy = shortened(path, tmp_path / "without-link", 3600)
     change_column(copy, "q_link.turn", None)
     return load_run(copy)
 
