@@ -37,7 +37,7 @@ def strokes() -> np.ndarray:
 def one_sided() -> np.ndarray:
     """Fast forward and slow backward: no stroke has a reverse stroke at its speed."""
     return along(
-        [way for speed in (0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed / 4.0))]
+        [way for speed in (0.06, 0.09, 0.13) * 2 for way in (stroke(speed), -stroke(speed / 3.0))]
     )
 
 
