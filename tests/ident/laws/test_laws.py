@@ -58,7 +58,6 @@ def test_laws_give_the_published_friction() -> None:
     np.testing.assert_allclose(ours, by_52, rtol=0, atol=1.01e-6)
 
 
-@pytest.mark.slow
 @repeatable
 @given(w=speeds, values=stribeck_values, load=loads)
 def test_stribeck_friction_is_odd_dissipates_and_lies_between_its_levels(
@@ -76,7 +75,6 @@ def test_stribeck_friction_is_odd_dissipates_and_lies_between_its_levels(
     assert (dry <= max(sliding, low_speed) + room).all()
 
 
-@pytest.mark.slow
 @repeatable
 @given(w=speeds, coulomb=positive, viscous=positive, slope=st.floats(0.0, 1.0), load=loads)
 def test_coulomb_viscous_friction_is_odd_and_dissipates(
@@ -110,7 +108,6 @@ def test_load_adds_its_share_to_both_levels_by_hand() -> None:
     assert coulomb_viscous([0.5], 1.0, 4.0, 0.1, [20.0])[0] == pytest.approx(5.0, rel=1e-12)
 
 
-@pytest.mark.slow
 @repeatable
 @given(w=speeds, coulomb=positive, viscous=positive, slope=st.floats(0.0, 1.0), load=loads)
 def test_stribeck_without_drop_is_coulomb_viscous(
@@ -132,7 +129,6 @@ def test_loads_are_taken_point_by_point() -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LAWS)
 @repeatable
 @given(w=speeds, seed=st.integers(0, 2**32 - 1), loaded=st.booleans())

@@ -132,6 +132,7 @@ class TestOnePendulum:
 
 
 class TestRefusals:
+    @pytest.mark.slow
     def test_without_gravity_and_inertia_friction_has_no_unit(self, tmp_path):
         """A joint without mass: its motion tells friction per torque of the servo only."""
         runs = [_run(tmp_path, 100.0, 0, seconds=LONGER)]

@@ -210,6 +210,7 @@ def test_values_without_uncertainty_are_their_own_quantiles() -> None:
     np.testing.assert_allclose(sure.reach(np.array([1.0, 4.0]), 0.95), [2.0, 1.0])
 
 
+@pytest.mark.slow
 def test_flat_friction_that_rises_beyond_a_kink_is_predicted_and_no_stribeck_effect_claimed() -> (
     None
 ):
@@ -227,6 +228,7 @@ def test_flat_friction_that_rises_beyond_a_kink_is_predicted_and_no_stribeck_eff
     assert np.median(right) < 0.5 * np.median(smooth)
 
 
+@pytest.mark.slow
 def test_flat_friction_that_rises_gradually_is_predicted_and_no_stribeck_effect_claimed() -> None:
     """A slope that grows over a tenth of the range is neither a sharp kink nor an
     excess at low speed on a power.
