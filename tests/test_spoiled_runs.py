@@ -28,6 +28,7 @@ ELSEWHERE = {
     # tests of the log's health have these
     "samples that repeat",
     "strokes in which a joint stuck",
+    "torque clipped at its limit",
 }
 
 
