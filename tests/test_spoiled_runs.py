@@ -16,7 +16,7 @@ from tests.recorded import Recorded
 
 pytestmark = pytest.mark.slow
 
-FEW = replace(spoiled.SHORT, postures=2)
+FEW = replace(spoiled.SHORT, postures=2, speeds=5)
 # minutes of computing: the benchmark `spoiled` has these, and more draws of the others
 ELSEWHERE = {
     "drive too weak (simulated)",
