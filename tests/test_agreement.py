@@ -29,7 +29,7 @@ def test_both_methods_agree_under_disturbed_torques(
 ) -> None:
     for method, (make, options) in METHODS.items():
         monkeypatch.setitem(
-            METHODS, method, (make, replace(options, postures=2, speeds=5, longest_stroke=3.0))
+            METHODS, method, (make, replace(options, postures=2, speeds=4, longest_stroke=3.0))
         )
     arm = make_arm(
         {"driver": {"rate": 100.0}, "joints": {"turn": QUICK, "lift": QUICK}, "simulation": KNOBS}

@@ -64,7 +64,7 @@ def small(make_arm, tmp_path_factory):
 @pytest.fixture(scope="module")
 def trips(make_arm, tmp_path_factory):
     """Round trips of the same joint."""
-    with Few(postures=3, speeds=5).used():
+    with Few(postures=2, speeds=5).used():
         return driven(make_arm, tmp_path_factory.mktemp("trips"), "round-trips")
 
 
