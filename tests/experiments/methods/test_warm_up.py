@@ -32,27 +32,25 @@ WARM = {"warm_up": 0.4, "warm_up_time": 15.0}
 LAW = Options(law="stribeck", load="none")  # of the truth
 
 
-def trips(friction, noise=0.0, every=4.0, seed=0):
-    """Result of `Settling` after each round trip of one joint, whose
-    friction is a function of time.
+def trips(*frictions, noise=0.0, every=4.0, seed=0):
+    """Result of `Settling` after each round trip of joints, whose frictions are functions of
+    time.
     """
     rng, settling, said = np.random.default_rng(seed), Settling(), []
     for k in range(300):
         for sign, mirror in ((1.0, None), (-1.0, 2 * k)):
             t = every * (k + 0.5 * (mirror is not None)) + np.linspace(0.0, every / 2.0, 50)
-            tau = 7.0 + sign * friction(t) + noise * rng.standard_normal(50)
-            rest = np.zeros(1)
+            shape = (50, len(frictions))
+            level = np.column_stack([friction(t) for friction in frictions])
+            tau = 7.0 + sign * level + noise * rng.standard_normal(shape)
+            q, dq, rest = (
+                np.outer(sign * t, np.ones(len(frictions))),
+                np.full(shape, sign),
+                np.zeros(shape),
+            )
             samples = [
-                JointSample(
-                    now,
-                    np.array([sign * now]),
-                    np.array([sign]),
-                    np.array([torque]),
-                    rest,
-                    None,
-                    rest,
-                )
-                for now, torque in zip(t, tau, strict=True)
+                JointSample(now, *row, None, rest[0])
+                for now, *row in zip(t, q, dq, tau, rest, strict=True)
             ]
             said.append(
                 (t[-1], settling(Segment(2 * k, "stroke", (1.0,), 0, "j", 1.0, mirror), samples))
@@ -72,6 +70,17 @@ class TestSettling:
         t, _ = trips(lambda t: 5.0 * (1.0 + 0.3 * np.exp(-t / time)), noise=0.02)
         change = 0.3 * (np.exp(-(t - OVER) / time) - np.exp(-t / time))
         assert 0.6 * CHANGE < change < 1.15 * CHANGE
+
+    def test_every_joint_must_have_settled(self):
+        def warming(t):
+            return 5.0 * (1.0 + 0.3 * np.exp(-t / 100.0))
+
+        def constant(t):
+            return np.full(len(t), 5.0)
+
+        alone, _ = trips(warming, noise=0.02)
+        for joints in ((warming, constant), (constant, warming)):
+            assert trips(*joints, noise=0.02)[0] == pytest.approx(alone, rel=0.1)
 
     def test_friction_that_keeps_changing_never_settles(self):
         assert trips(lambda t: 5.0 * (1.0 - 2e-4 * t))[0] == np.inf
