@@ -6,7 +6,7 @@ import tomlkit
 
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
-from stribeck.ident.model.chains.closed_chain import close_loops, closed_loads
+from stribeck.ident.model.chains.closed_chain import branch_of, close_loops, closed_loads
 from stribeck.ident.model.chains.posture_following import PostureError
 from stribeck.ident.model.driven.driving_torques import closed_driving_torque
 from stribeck.ident.model.mechanism import Mechanism
@@ -177,6 +177,21 @@ def test_a_posture_does_not_depend_on_its_batch(tmp_path):
     np.testing.assert_allclose(
         np.vstack([close_loops(m, row[None]).q for row in wanted]), together, rtol=0, atol=1e-14
     )
+
+
+def test_postures_of_a_motion_are_those_followed_from_home(tmp_path):
+    """A motion with a leap, and with rows out of reach amid others."""
+    m, _ = five_bar(tmp_path)
+    t = np.linspace(0.0, 1.0, 150)
+    wanted = np.column_stack((-0.5 * np.sin(3.0 * t), 0.4 * np.sin(2.0 * t)))
+    wanted[70:] += 0.3, 0.4
+    wanted[[20, 21, 100, 128]] = 1.1, -1.1
+    branch = branch_of(m, m.active)
+    q, reached = branch.follow_motion(wanted, 1e4, 1e-3)
+    of_each, reached_each = branch.follow(wanted, 1e4, 1e-3)
+    np.testing.assert_array_equal(np.flatnonzero(reached < 1.0), [20, 21, 100, 128])
+    np.testing.assert_allclose(reached, reached_each, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(q, of_each, rtol=0, atol=1e-9)
 
 
 def four_bar(
