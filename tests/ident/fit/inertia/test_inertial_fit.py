@@ -13,7 +13,7 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import validate
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.inertia.fit_inertia import contradicted, fit_inertia
+from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.inertia.identified_inertia import identified
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.joint.options import Options
@@ -50,12 +50,6 @@ def found(inertia: str, case: WrongModel = WRONG) -> Identification:
         [recorded(case)],
         Options(motion="model", law="coulomb-viscous", load="torque", inertia=inertia),
     )
-
-
-def test_a_right_model_is_trusted_and_a_wrong_one_contradicted() -> None:
-    model = load_mechanism("lab6")
-    assert not contradicted(filtered([recorded(RIGHT)], [model]), model, model.names)
-    assert contradicted(filtered([recorded(WRONG)], [model]), model, model.names)
 
 
 def test_intervals_cover_the_base_parameters() -> None:
