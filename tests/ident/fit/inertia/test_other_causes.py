@@ -78,7 +78,8 @@ def test_effects_of_friction_and_gears_are_not_taken_for_wrong_masses(logs, effe
 
 def test_joints_without_torque_or_of_wrong_sign_are_left_out(logs) -> None:
     """Of j1 there is no torque, that of j6 is zero, and that of j5 has the wrong sign."""
-    result = fit(altered(logs[WRONG], np.array([np.nan, 1.0, 1.0, 1.0, -1.0, 0.0])))
+    run = altered(logs[WRONG], np.array([np.nan, 1.0, 1.0, 1.0, -1.0, 0.0]))
+    result = fit(run, "fit")
     assert list(result.calibration.joints) == ["j2", "j3", "j4"]
     for name, coulomb in zip(("j2", "j3", "j4"), WRONG.coulomb[1:4], strict=True):
         assert result.calibration.joints[name].parameters["coulomb"].value == pytest.approx(
@@ -113,7 +114,7 @@ def test_unstated_tool_is_reported(logs) -> None:
     )
     (said,) = [
         finding.text
-        for finding in fit(altered(logs[RIGHT], more=more)).findings
+        for finding in fit(altered(logs[RIGHT], more=more), "fit").findings
         if finding.kind == "inertia"
     ]
     assert "An unstated tool of about 2" in said or "An unstated tool of about 1.9" in said
