@@ -42,7 +42,7 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
 def test_calibrate_is_the_command(cli, make_arm, tmp_path):
     arm = make_arm(
         {
-            "driver": {"rate": 100.0},
+            "driver": {"rate": 50.0},
             "joints": {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}},
         }
     )
