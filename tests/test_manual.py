@@ -52,6 +52,7 @@ def drives(request: pytest.FixtureRequest) -> Iterator[None]:
     process.join()
 
 
+@pytest.mark.slow
 def test_five_minutes(recorded: Recorded, tmp_path: Path) -> None:
     run_page("five-minutes", tmp_path, recorded)
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -64,16 +65,19 @@ def test_five_minutes(recorded: Recorded, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drives", ["lab6/lab6-canopen.toml"], indirect=True)
 def test_hardware(drives: None, tmp_path: Path) -> None:
     run_page("hardware", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drives", ["desk4/desk4-dynamixel.toml"], indirect=True)
 def test_dynamixel(drives: None, tmp_path: Path) -> None:
     run_page("dynamixel", tmp_path)
 
 
+@pytest.mark.slow
 def test_other_software(folder: Path) -> None:
     run_page("other-software", folder)
 
@@ -86,10 +90,12 @@ def test_excitation(tmp_path: Path) -> None:
     run_page("excitation", tmp_path)
 
 
+@pytest.mark.slow
 def test_one_joint(tmp_path: Path) -> None:
     run_page("one-joint", tmp_path)
 
 
+@pytest.mark.slow
 def test_presliding(recorded: Recorded, tmp_path: Path) -> None:
     run_page("presliding", tmp_path, recorded)
 
@@ -98,22 +104,27 @@ def test_backlash(tmp_path: Path) -> None:
     run_page("backlash", tmp_path)
 
 
+@pytest.mark.slow
 def test_temperature(tmp_path: Path) -> None:
     run_page("temperature", tmp_path)
 
 
+@pytest.mark.slow
 def test_servos(tmp_path: Path) -> None:
     run_page("servos", tmp_path)
 
 
+@pytest.mark.slow
 def test_mujoco(folder: Path) -> None:
     run_page("mujoco", folder)
 
 
+@pytest.mark.slow
 def test_external_torque(folder: Path) -> None:
     run_page("external-torque", folder)
 
 
+@pytest.mark.slow
 def test_other_simulators(folder: Path) -> None:
     if missing := run_page("other-simulators", folder):
         pytest.skip(
@@ -121,19 +132,23 @@ def test_other_simulators(folder: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_controllers(folder: Path) -> None:
     run_page("controllers", folder)
 
 
+@pytest.mark.slow
 def test_judging(folder: Path) -> None:
     run_page("judging", folder)
 
 
+@pytest.mark.slow
 def test_report(folder: Path) -> None:
     run_page("report", folder)
     assert (folder / "unseen.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.slow
 def test_fleet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker is a thread of this process: another process would import everything."""
     with Client(
@@ -143,6 +158,7 @@ def test_fleet(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         run_page("fleet", folder)
 
 
+@pytest.mark.slow
 def test_universal_robots(recorded: Recorded, tmp_path: Path) -> None:
     run_page("universal-robots", tmp_path, recorded)
 
@@ -156,11 +172,13 @@ def test_parallel_machines(tmp_path: Path) -> None:
     run_page("parallel-machines", tmp_path)
 
 
+@pytest.mark.slow
 def test_extending(folder: Path) -> None:
     with patch.dict(LAWS), patch.dict(NUMBERS), patch.dict(READERS):
         run_page("extending", folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not EMPS.is_file(),
     reason="the measured EMPS log is not part of the project; it is missing beside it",
@@ -170,10 +188,12 @@ def test_example_emps(tmp_path: Path) -> None:
     run_page("example-emps", tmp_path, part=STORED)
 
 
+@pytest.mark.slow
 def test_example_lab6(recorded: Recorded, tmp_path: Path) -> None:
     run_page("example-lab6", tmp_path, recorded)
 
 
+@pytest.mark.slow
 def test_readme(recorded: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The first command prints what the README shows; the snippet runs on what it made."""
     text = README.read_text(encoding="utf-8")

@@ -74,6 +74,7 @@ def beside(tmp_path: Path) -> Iterator[Path]:
         pyplot.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_and_gives_what_it_shows(notebook: Path, beside: Path) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}

@@ -31,9 +31,12 @@ from tests.experiments.report import page_checks
 from tests.experiments.report.test_page import ODD, points_of, result_of
 from tests.places import DATA
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium is installed (Debian: apt-get install chromium)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no Chromium is installed (Debian: apt-get install chromium)"
+    ),
+]
 MARKS = (
     "document.querySelector('.live').data.filter(one => one.mode === 'markers').map(one => "
     "one.x.length)"

@@ -338,6 +338,7 @@ def test_export_losses_are_stated(result: Identification, page: str) -> None:
     assert "wrist" not in rows
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium is installed (Debian: apt-get install chromium)"
 )
