@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stribeck.experiments.methods.registry import plan_experiment
-from stribeck.experiments.methods.small_round_trips import SmallTrips
+from stribeck.experiments.methods.one_joint_at_a_time import plan_constant_speed
+from stribeck.experiments.methods.small_round_trips import SmallTrips, plan_presliding
+from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 from stribeck.experiments.recording.drive_plan import drive_plan
 from stribeck.ident.errors import FitError
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import identify
 from stribeck.ident.log.campaign_folder import find_runs
 from stribeck.ident.log.run import PRESLIDING, load_run
-from tests.recorded import Few
 from tests.test_spoiled_runs import record
 
 pytestmark = pytest.mark.slow  # whole fits
@@ -26,7 +26,8 @@ BRISTLES = {"memory": "lugre", "bristle_stiffness": STIFFNESS, "bristle_damping"
 FEW = SmallTrips((0.001, 0.003, 0.01, 0.03), 1)
 
 
-def driven(make_arm, folder, purpose, **options):
+def driven(make_arm, folder, plan):
+    """Run of the joint with bristles by a plan for its arm."""
     arm = make_arm(
         {
             "driver": {"rate": 125.0},
@@ -37,11 +38,7 @@ def driven(make_arm, folder, purpose, **options):
             },
         }
     )
-    return load_run(
-        drive_plan(
-            arm, plan_experiment(purpose, "single", arm, ("turn",), **options), folder, seed=1
-        )
-    )
+    return load_run(drive_plan(arm, plan(arm), folder, seed=1))
 
 
 def rows_of(run, rows):
@@ -57,15 +54,22 @@ def rows_of(run, rows):
 @pytest.fixture(scope="module")
 def small(make_arm, tmp_path_factory):
     """Every second sample of a presliding run of a joint with bristles."""
-    run = driven(make_arm, tmp_path_factory.mktemp("small"), PRESLIDING, small=FEW)
+    run = driven(
+        make_arm,
+        tmp_path_factory.mktemp("small"),
+        lambda arm: plan_presliding(arm, ("turn",), options=FEW),
+    )
     return rows_of(run, slice(None, None, 2))
 
 
 @pytest.fixture(scope="module")
 def trips(make_arm, tmp_path_factory):
     """Round trips of the same joint."""
-    with Few(postures=2, speeds=5).used():
-        return driven(make_arm, tmp_path_factory.mktemp("trips"), "round-trips")
+    return driven(
+        make_arm,
+        tmp_path_factory.mktemp("trips"),
+        lambda arm: plan_constant_speed(arm, ("turn",), 0, ConstantSpeed(postures=2, speeds=5)),
+    )
 
 
 @pytest.fixture(scope="module")
