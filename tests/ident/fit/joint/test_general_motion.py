@@ -86,7 +86,7 @@ def friction(
 
 
 def swing(
-    seconds: float = 40.0,
+    seconds: float = 30.0,
     speed: float = 1.0,
     seed: int = 0,
     noise: float = 0.2,
@@ -282,7 +282,7 @@ def test_the_sample_in_which_a_reversal_falls_does_not_matter() -> None:
 @pytest.mark.slow
 def test_a_rest_is_left_out() -> None:
     """A joint that holds for a while with any torque below its friction changes nothing."""
-    run, hold = swing(), round(20.0 * RATE)
+    run, hold = swing(40.0), round(20.0 * RATE)
     # where it turns back
     stop = np.flatnonzero(np.diff(np.sign(multi_sine(40.0)[2])))[-1] + 1
     run = log(run.t[:stop], {name: values[:stop] for name, values in run.signals.items()})
