@@ -17,6 +17,7 @@ from stribeck.experiments.excitation import search
 from stribeck.experiments.excitation.allowance import WRONG_MASSES, Allowance
 from stribeck.experiments.excitation.expected import guesses, told
 from stribeck.experiments.excitation.reach import Reach
+from stribeck.experiments.excitation.rest_to_rest import RestToRest
 from stribeck.experiments.exporters.plan_export import plan_writer
 from stribeck.experiments.methods.excitation_motion import foretold, plan_excitation
 from stribeck.experiments.methods.validation_motion import plan_validation
@@ -282,6 +283,17 @@ class TestClosedChains:
             expected = (reach.cost(q[1:2] + step)[0] - reach.cost(q[1:2] - step)[0]) / 2e-5
             assert slope[1, j] == pytest.approx(expected, rel=2e-3, abs=1e-2)
         assert slope[2] @ q[2] > 0.0  # costs grow outwards
+
+
+def test_the_search_weighs_velocities_and_accelerations_of_its_positions():
+    reach = np.array([[0.8, 0.8], [1.2, 1.2], [6.0, 6.0]])
+    series = RestToRest(np.array([0.1, -0.2]), np.eye(2), reach, 5.0, 2, 6)
+    x = np.random.default_rng(0).standard_normal((2, series.size))
+    sampled = series.sampled(400.0)
+    course = sampled.course(x)
+    for lower, upper in ((course.q, course.dq), (course.dq, course.ddq)):
+        slope = np.gradient(lower, sampled.dt, axis=0)[1:-1]
+        np.testing.assert_allclose(slope, upper[1:-1], atol=1e-3 * np.abs(upper).max())
 
 
 class Forgetful:
