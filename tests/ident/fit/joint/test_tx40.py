@@ -1,7 +1,5 @@
 """The TX40, a real industrial arm (see its README): published friction."""
 
-from dataclasses import replace
-
 import pytest
 
 from benchmarks.real import TX40, TX40_MOTOR
@@ -23,11 +21,7 @@ WIDE = Options(motion="model", law="coulomb-viscous", load="none", inertia="fit"
 
 @pytest.fixture(scope="module")
 def made() -> Calibration:
-    """From every second sample, at 2.5 kHz."""
-    run, rows = tx40_run(), slice(None, None, 2)
-    signals = {name: values[rows] for name, values in run.signals.items()}
-    half = replace(run, t=run.t[rows], segment=run.segment[rows], signals=signals)
-    return identify([half], WIDE).calibration
+    return identify([tx40_run()], WIDE).calibration
 
 
 @pytest.mark.parametrize(
