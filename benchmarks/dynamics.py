@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.page import Table
+from stribeck.experiments.threads import ONE_THREAD
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _LIMIT_MB = 300
 _GOAL = 6  # goal: speed relative to Pinocchio's loop,
 _GOAL_REGRESSOR = 4  # and that of the regressor
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the time of all engines in turn in one thread, and the memory of the batch
     code in a process of its own.
     """
-    environment = os.environ | dict.fromkeys(_THREADS, "1")
+    environment = os.environ | ONE_THREAD
     found: dict[str, Any] = {}
     for what in ("times", "memory", "regressor"):
         command = [

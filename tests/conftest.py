@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 import tomlkit
 
+from stribeck.experiments.threads import ONE_THREAD
 from tests.places import TEST_ARMS
 from tests.recorded import Recorded, shared_root
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+for variable, count in ONE_THREAD.items():
+    os.environ.setdefault(variable, count)
 
 # tests start a hundred programs; each would compile the package anew
 sys.dont_write_bytecode = False

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from stribeck.experiments.fleet.storage import needs_extra
+from stribeck.experiments.threads import ONE_THREAD
 from stribeck.ident.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,9 +20,7 @@ _WAIT = 60.0  # s; for the first worker
 _LEAST = 300_000_000  # bytes; a worker needs about as much to import stribeck
 # one thread; and not Dask's trim threshold of 64 KB, with which a fit takes 1.6 times as long
 _ENVIRONMENT = {
-    "OMP_NUM_THREADS": 1,
-    "MKL_NUM_THREADS": 1,
-    "OPENBLAS_NUM_THREADS": 1,
+    **ONE_THREAD,
     "MALLOC_TRIM_THRESHOLD_": 1 << 26,
     "MALLOC_MMAP_THRESHOLD_": 1 << 25,
 }
