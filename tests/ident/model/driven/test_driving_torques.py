@@ -97,7 +97,7 @@ class TestSimulation:
     @pytest.mark.slow
     def test_the_driving_torques_produce_the_requested_motion(self, tree):
         """Without friction."""
-        smooth, t = replace(tree, friction={}), np.linspace(0.0, 4.0, 41)
+        smooth, t = replace(tree, friction={}), np.linspace(0.0, 2.0, 21)
 
         def torque(t: float, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
             return driving_torque(smooth, *wanted(np.array([t]), 5)).tau[0]
@@ -106,10 +106,9 @@ class TestSimulation:
         np.testing.assert_allclose(q, wanted(t, 5)[0], rtol=0, atol=1e-9)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("law", ["coulomb-viscous", "stribeck"])
-    def test_the_driving_torques_with_friction_produce_the_requested_motion(self, tree, law):
-        m = rubbing(tree, law)
-        t = np.linspace(0.5, 1.5, 51)
+    def test_the_driving_torques_with_friction_produce_the_requested_motion(self, tree):
+        m = rubbing(tree, "stribeck")
+        t = np.linspace(0.5, 1.0, 26)
         start = wanted(t[:1], 5)
         q, dq = simulate(
             m,
@@ -128,7 +127,7 @@ class TestSimulation:
         """
         from stribeck.ident.model.dynamics import mass_matrix
 
-        m, t = rubbing(tree, "coulomb-viscous"), np.linspace(0.0, 0.5, 51)
+        m, t = rubbing(tree, "coulomb-viscous"), np.linspace(0.0, 0.3, 31)
         q, dq = simulate(
             m, lambda t, q, dq: np.zeros(5), np.zeros(5), np.array([1.0, -0.5, 2.0, 0.8, -1.2]), t
         )

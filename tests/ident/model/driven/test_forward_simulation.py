@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_interp_spline
 
-from benchmarks.mujoco_chains import against_mujoco, rubbing_against_mujoco
+from benchmarks.mujoco_chains import SOFTNESS, against_mujoco, rubbing_against_mujoco
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.arrays import Array
 from stribeck.ident.errors import InputError
@@ -111,7 +111,7 @@ class TestStiffMechanisms:
         rest = equilibrium(m, np.zeros(m.n))
         hold = driving_torque(m, [rest], [0.0 * rest], [0.0 * rest]).tau[0]
         pull = driven(m, [200.0, 200.0, 2.0])
-        t = np.linspace(0.0, 0.2, 21)
+        t = np.linspace(0.0, 0.1, 11)
         coarse, fine = (
             forward_motion(
                 m,
@@ -134,11 +134,10 @@ def test_motion_of_the_chain_agrees_with_mujoco(name):
     """The motion in MuJoCo converges to this motion with stiffer closures. Planar
     pins need no axis in MuJoCo.
     """
-    errors = against_mujoco(name, 0.2)
+    errors = against_mujoco(name, 0.15, SOFTNESS[::2])
     assert errors[0] < 5e-5
-    assert errors[1] < errors[0] / 5.0
-    assert errors[2] < errors[1] / 5.0
-    assert errors[2] < 2e-7
+    assert errors[1] < errors[0] / 25.0
+    assert errors[1] < 2e-7
 
 
 @pytest.mark.slow
@@ -146,18 +145,17 @@ def test_friction_of_sliders_agrees_with_mujoco():
     """MuJoCo computes normal load, friction and sticking itself; its deviation is
     proportional to its step.
     """
-    errors = rubbing_against_mujoco(0.4)
+    errors = rubbing_against_mujoco(0.4, SOFTNESS[::2])
     assert errors[0] < 2e-3
-    assert errors[1] < errors[0] / 2.0
-    assert errors[2] < errors[1] / 2.0
-    assert errors[2] < 2e-4
+    assert errors[1] < errors[0] / 4.0
+    assert errors[1] < 2e-4
 
 
 class TestClosedChains:
     @pytest.mark.slow
     def test_energy_balance_holds_with_friction_events(self):
         """Sliders with normal-load friction stick, break loose and turn back; loops stay closed."""
-        m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.25, 26)
+        m, t = load_mechanism("planar-3-prr"), np.linspace(0.0, 0.15, 16)
         motion = forward_motion(m, swung(m), np.zeros(3), np.zeros(3), t)
         assert {event.what for event in motion.events} >= {"sticks", "breaks loose"}
         assert motion.rubbed[-1] > 0.1
@@ -169,7 +167,7 @@ class TestClosedChains:
         """Without friction, energy is constant over a large swing; the benchmark
         simulates one minute.
         """
-        m, t = smooth(load_mechanism("three-loop-chain")), np.linspace(0.0, 1.5, 16)
+        m, t = smooth(load_mechanism("three-loop-chain")), np.linspace(0.0, 1.0, 11)
         motion = forward_motion(m, lambda t, q, dq: np.zeros(m.n), [0.3], [0.0], t)
         assert np.ptp(motion.q[:, 0]) > 0.5
         energy = mechanical_energy(m, motion.q, motion.dq)
@@ -297,7 +295,7 @@ class TestClosedChains:
             lambda t, q, dq: np.zeros(m.n),
             np.zeros(m.n),
             np.zeros(m.n),
-            np.linspace(0.0, 0.5, 26),
+            np.linspace(0.0, 0.3, 16),
         )
         assert motion.damped[-1] > 0.0
         assert np.abs(balance(m, motion)).max() < 1e-8
