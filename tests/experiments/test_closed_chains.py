@@ -28,7 +28,7 @@ from stribeck.ident.model.driven.driven_joints import driven_joints
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.mechanism import Mechanism
 from tests.places import DATA
-from tests.recorded import SMALL, Few, Made, Recorded
+from tests.recorded import Few, Made, Recorded
 from tests.short_runs import shortened
 from tests.true_friction import friction_errors
 
@@ -69,7 +69,7 @@ def machine(
 @pytest.fixture(scope="module")
 def planar(tmp_path_factory: pytest.TempPathFactory, recorded: Recorded) -> tuple[ArmFile, Made]:
     """A small calibration of the planar machine with friction in its pins, sampled at a low
-    rate.
+    rate, with little noise.
     """
     rubs = {
         "load": "normal",
@@ -79,10 +79,11 @@ def planar(tmp_path_factory: pytest.TempPathFactory, recorded: Recorded) -> tupl
     changes = {
         "driver/rate": RATE,
         "simulation/passive": {"pins": rubs},
+        "simulation/torque_noise": 0.03,
         "passive": {"pins": {"joints": ["link1", "link2", "link3"]}},
     }
     arm = machine(tmp_path_factory.mktemp("planar"), "planar-3-prr", changes)
-    return arm, recorded.command("calibrate", arm, "--seed", "1", *law("tustin"), few=SMALL)
+    return arm, recorded.command("calibrate", arm, "--seed", "1", *law("tustin"), few=Few(2, 4))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def crank(tmp_path_factory: pytest.TempPathFactory, recorded: Recorded) -> Path:
     """Folder of a calibration of the machine with one drive."""
     arm = machine(tmp_path_factory.mktemp("crank"), "three-loop-chain", {"driver/rate": RATE})
     options = "--seed", "1", *law("stribeck")
-    return recorded.command("calibrate", arm, *options, few=Few(2, 4)).folder
+    return recorded.command("calibrate", arm, *options, few=Few(2, 3)).folder
 
 
 def law(name: str) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ def five_bar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(TEST_ARMS / "five-bar.xml", folder)
     text = (TEST_ARMS / "five-bar.toml").read_text(encoding="utf-8")
     path = folder / "five-bar.toml"
-    path.write_text(text.replace("rate = 250.0", "rate = 125.0"), encoding="utf-8")
+    path.write_text(text.replace("rate = 250.0", "rate = 80.0"), encoding="utf-8")
     return path
 
 
