@@ -12,10 +12,10 @@ from benchmarks.foreign_judge import judge, says_misfit
 from benchmarks.foreign_physics import RATE, Gear, JointTruth, Log, drive
 from stribeck.experiments.plans.constant_speed_options import ConstantSpeed
 
-SMALL = ConstantSpeed(postures=3, speeds=4, longest_stroke=2.0)
+SMALL = ConstantSpeed(postures=2, speeds=4, longest_stroke=2.0)
 BY_NAME = {case.name: case for case in CASES}
 JOINTS = 3
-STROKE, WINDOW = 2.0, slice(300, 700)  # s of a stroke, and rows at constant speed
+STROKE, WINDOW = 1.0, slice(150, 380)  # s of a stroke, and rows at constant speed
 
 
 def driven(arm, speed=0.3):

@@ -27,7 +27,7 @@ from tests.places import DATA
 from tests.schemas import judge
 
 GOLDEN = DATA / "golden"
-KP, KD, LATE, RATE, SECONDS = 150.0, 12.0, 0.012, 200.0, 4.0
+KP, KD, LATE, RATE, SECONDS = 150.0, 12.0, 0.012, 200.0, 2.5
 COULOMB, VISCOUS = 2.2, 2.9
 
 
