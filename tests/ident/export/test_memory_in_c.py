@@ -42,7 +42,7 @@ KINDS = {
     "lugre": ({"bristle_stiffness": 3000.0, "bristle_damping": 5.0}, ()),
     "maxwell-slip": ({"share_1": 0.3, "share_2": 0.2}, (1e-3, 5e-3, 2e-3)),
 }
-T = np.arange(600) * 0.004
+T = np.arange(400) * 0.004
 Q = (0.3 * np.sin(2.0 * T) + 0.01 * np.sin(9.0 * T))[:, None]
 DQ = np.gradient(Q, 0.004, axis=0)
 DDQ = np.gradient(DQ, 0.004, axis=0)
@@ -123,7 +123,7 @@ WARMED = """pendulum_remember(q, dq, load, &memory, tau);
 
 @needs_c
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["relaxing", "lugre", "maxwell-slip"])
 def test_memory_at_a_temperature(kind, tmp_path):
     """The dry friction that memory follows is that of the temperature, not of the reference."""
     made = remembering(kind)
@@ -132,7 +132,7 @@ def test_memory_at_a_temperature(kind, tmp_path):
         "tau[1];", "tau[1], warm[1], hot[1] = {42.0};\n    pendulum_memory other = memory;"
     )
     program = compiled(written(made, tmp_path, source), "-std=c99")
-    q, dq, ddq = Q[100:400], DQ[100:400], DDQ[100:400]  # slides, and turns back
+    q, dq, ddq = Q[100:300], DQ[100:300], DDQ[100:300]  # slides, and turns back
     found = printed(program, np.hstack((q, dq, ddq))).reshape(-1, 2).T
     for torque, temperature in zip(found, (42.0, WARM.reference), strict=True):
         feedforward = Feedforward(made.mechanism, made)

@@ -44,7 +44,7 @@ def test_validation_by_motion_finds_the_gains_and_the_same_errors(tmp_path) -> N
     """
     copy(LOGS / "z1" / "z1.xml", tmp_path)
     made().save(tmp_path / "calibration.toml")
-    found = rollout(z1_run(slice(None, 2350)), Calibration.load(tmp_path))
+    found = rollout(z1_run(slice(None, 1200)), Calibration.load(tmp_path))
     for name in found.names[:6]:
         assert found.gains[name].position == pytest.approx(
             120.0 if name in ("joint2", "joint3") else 80.0, rel=0.01

@@ -20,7 +20,7 @@ from stribeck.ident.model.dynamics import (
 from stribeck.ident.model.mechanism import Mechanism
 from tests.judges import Pinocchio, rotation, states, tree
 
-SEEDS = range(12)
+SEEDS = range(6)
 TOLERANCE = 1e-9
 
 

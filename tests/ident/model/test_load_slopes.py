@@ -24,7 +24,7 @@ CHAINS = {"planar-3-prr": 0.004, "three-loop-chain": 0.5, "gough-stewart": 0.05}
 def chain(name: str) -> tuple[Mechanism, list[np.ndarray]]:
     """A machine with closed loops, and states."""
     m, rng = load_mechanism(load_arm(name)), np.random.default_rng(1)
-    return m, [rng.uniform(-size, size, (6, m.n)) for size in (CHAINS[name], 1.0, 3.0)]
+    return m, [rng.uniform(-size, size, (3, m.n)) for size in (CHAINS[name], 1.0, 3.0)]
 
 
 def check(m: Mechanism, *motion: np.ndarray, every: int = 1) -> None:
@@ -68,5 +68,5 @@ def test_friction_of_pins_and_shared_internal_forces_count() -> None:
     m, (q, dq, ddq) = chain("planar-3-prr")
     pins = PassiveJoints("pins", ("link1", "link2"), values={"coulomb_coefficient": 0.002})
     assert m.chain is not None
-    check(replace(m, chain=m.chain.with_classes((pins,))), q[:2], dq[:2], ddq[:2], every=9)
-    check(driven_joints(replace(m.chain.whole, sharing="equal")), q[:2], dq[:2], ddq[:2], every=9)
+    check(replace(m, chain=m.chain.with_classes((pins,))), q[:1], dq[:1], ddq[:1], every=9)
+    check(driven_joints(replace(m.chain.whole, sharing="equal")), q[:1], dq[:1], ddq[:1], every=9)

@@ -588,7 +588,7 @@ def driven(
 
 @pytest.fixture(scope="module")
 def healthy(driven: Callable[..., Run]) -> Run:
-    return driven((0.3, 0.1, 0.8, 0.2, 0.5))
+    return driven((0.3, 0.1, 0.8, 0.5))
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from stribeck.ident.log.health.wrong_zero_or_sign import misplaced
 from stribeck.ident.model.files.urdf_mjcf import model_spec
 
 LAB6 = data_dir() / "arms" / "lab6" / "lab6.urdf"
-POINTS, FRICTION, NOISE = 60, 3.0, 0.1  # points, friction [N·m] and noise [N·m] of a joint
+POINTS, FRICTION, NOISE = 40, 3.0, 0.1  # points, friction [N·m] and noise [N·m] of a joint
 
 
 @pytest.fixture(scope="module")

@@ -96,9 +96,9 @@ def slider_crank(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 100.0])
+@pytest.mark.parametrize("scale", [1e-3, 100.0])
 def test_a_slider_drives_its_crank_up_to_the_dead_centres_only(scale, tmp_path):
-    """Crank of 10 and rod of 30, in units of mm, m and hundreds of m."""
+    """Crank of 10 and rod of 30, in units of mm and hundreds of m."""
     r, rod = 10.0, 30.0
     m, start = slider_crank(tmp_path, r, rod, scale=scale)
     x = scale * np.array([20.0001, 20.01, 21.0, 25.0, 30.0, 35.0, 39.0, 39.99, 39.9999])
@@ -139,21 +139,21 @@ def five_bar(folder) -> tuple[Mechanism, float]:
 
 @pytest.mark.slow
 def test_a_five_bar_stays_on_its_branch_or_is_refused(tmp_path):
-    """A batch of hundreds of postures: each stays on its branch with a regular
+    """A batch of many postures: each stays on its branch with a regular
     path to it, or is refused.
     """
     m, side = five_bar(tmp_path)
     base = np.array([1.2, 0.0])
-    wanted = np.random.default_rng(3).uniform(-2.2, 2.2, (300, 2))
-    ways = np.linspace(0.0, 1.0, 4001)[:, None, None] * wanted
+    wanted = np.random.default_rng(3).uniform(-2.2, 2.2, (150, 2))
+    ways = np.linspace(0.0, 1.0, 2001)[:, None, None] * wanted
     left = np.stack((np.cos(2.0 + ways[..., 0]), np.sin(2.0 + ways[..., 0])), -1)
     right = base + np.stack((np.cos(1.1 + ways[..., 1]), np.sin(1.1 + ways[..., 1])), -1)
     # couplers are stretched at 2.6 m and folded at 0
     apart = np.linalg.norm(right - left, axis=2)
     clear = (apart.max(axis=0) < 2.59) & (apart.min(axis=0) > 0.02)
     shut = apart.max(axis=0) > 2.601
-    assert 50 < clear.sum() < 250
-    assert shut.sum() > 50
+    assert 25 < clear.sum() < 125
+    assert shut.sum() > 25
     motion = close_loops(m, wanted[clear])
     tops = np.array(
         [

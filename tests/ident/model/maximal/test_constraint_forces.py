@@ -34,7 +34,7 @@ REFERENCE = json.loads((ROOT / "data" / "reference" / "c_screw.json").read_text(
 MOTIONS = ("15deg/s2", "4.7746", "static")
 MOVING = MOTIONS[:2]
 MASSES = np.array([6402.6012, 2746.0726, 1186.166, 308.7953, 284.2877, 661.7042])
-SEEDS = range(12)
+SEEDS = range(6)
 
 
 @pytest.fixture(scope="module")
