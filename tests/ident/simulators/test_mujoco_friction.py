@@ -153,8 +153,8 @@ def test_a_joint_at_rest_stays_there(dt: float) -> None:
     friction = attach(model, data, made)
     pulled(model, data, friction, 0.9 * 1.5, 1.0)
     start = data.qpos[0]
-    pulled(model, data, friction, 0.9 * 1.5, 9.0)
-    assert abs(data.qpos[0] - start) < 1e-6
+    pulled(model, data, friction, 0.9 * 1.5, 4.0)
+    assert abs(data.qpos[0] - start) < 4e-7
     pulled(model, data, friction, -0.9 * 1.5, 1.0)  # a sudden change of sign is held, too
     assert abs(data.qpos[0] - start) < 0.3 * dt
 
@@ -196,7 +196,7 @@ def reference(q: float, friction: Callable[[float], float], seconds: float) -> n
 def test_a_pendulum_swings_as_integrated_by_scipy() -> None:
     """Errors shrink in proportion to the step."""
     true, errors = (
-        reference(1.2, lambda w: 1.0 + 0.5 * np.exp(-((w / 0.1) ** 2)) + 0.4 * w, 6.0),
+        reference(1.2, lambda w: 1.0 + 0.5 * np.exp(-((w / 0.1) ** 2)) + 0.4 * w, 3.0),
         [],
     )
     for dt in (0.004, 0.001):
@@ -205,7 +205,7 @@ def test_a_pendulum_swings_as_integrated_by_scipy() -> None:
         mujoco.mj_forward(model, data)
         q = []
         with attach(model, data, one()) as friction:
-            for _ in range(round(6.0 / dt)):
+            for _ in range(round(3.0 / dt)):
                 friction.step()
                 q.append(data.qpos[0])
         t = dt * np.arange(1, len(q) + 1)

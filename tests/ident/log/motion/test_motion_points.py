@@ -120,7 +120,7 @@ def off(fit: FitResult) -> tuple[float, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "encoder", "held"),
-    [(100.0, 1e-5, "kept"), (250.0, 1e-5, "random"), (250.0, 2.0 * np.pi / 2**14, "zero")],
+    [(100.0, 1e-5, "kept"), (100.0, 1e-5, "random"), (250.0, 2.0 * np.pi / 2**14, "zero")],
 )
 def test_friction_is_not_biased_by_rests(rate: float, encoder: float, held: str) -> None:
     """Without the mask, the bias was 4 % of Coulomb and 37 % of viscous friction at 100 Hz."""

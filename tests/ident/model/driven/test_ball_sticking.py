@@ -61,7 +61,7 @@ def test_a_ball_joint_rests_below_its_break_away_moment_and_swings_above_it(
     friction arm of 9.9 mm the body swings about the posture where both arms are equal, 0.5 mrad
     away, and stops at twice this angle after half a period.
     """
-    t = np.linspace(0.0, 10.0, 11)
+    t = np.linspace(0.0, 3.0, 4)
     held = let_go(hung(0.0101, kind=kind), [0.0] * (3 if kind == "spherical" else 2), t)
     assert np.abs(held.q).max() < 1e-9
     assert held.events == ()

@@ -136,17 +136,15 @@ def test_condition_number_of_a_path_is_the_greatest_along_it() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "end", [(0.082, 0.340, -0.406), (0.082, 0.174, -0.093), (0.147, 0.455, -0.427)]
-)
+@pytest.mark.parametrize("end", [(0.082, 0.340, -0.406), (0.147, 0.455, -0.427)])
 def test_a_peak_of_the_condition_number_within_a_path_is_found(
     end: tuple[float, float, float],
 ) -> None:
     driven = driven_joints(load_mechanism("planar-3-prr"))
     start, end_ = np.zeros((1, 3)), np.array([end])
-    places = np.linspace(0.0, 1.0, 401)[:, None] * end_
+    places = np.linspace(0.0, 1.0, 201)[:, None] * end_
     everywhere = driven.chain.condition(places, places)
-    assert everywhere.argmax() not in (0, 400)
+    assert everywhere.argmax() not in (0, 200)
     assert driven.chain.condition(start, end_) == pytest.approx(everywhere.max(), rel=2e-3)
 
 

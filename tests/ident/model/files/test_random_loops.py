@@ -96,7 +96,7 @@ def drives_of(text: str, rng: np.random.Generator) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_holding_torques_of_a_random_machine_agree_with_mujoco(seed: int, tmp_path: Path) -> None:
     rng, tried, refused = np.random.default_rng(seed), 0, 0
     for _ in range(20):
