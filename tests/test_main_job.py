@@ -20,6 +20,7 @@ from stribeck.ident.export.approximation import approximate
 from tests.ident.export.conftest import without_comment
 from tests.places import ROOT
 from tests.recorded import Few
+from tests.without_figures import without_figures
 
 WARMING = {"simulation": {"warm_up": 0.4, "warm_up_time": 30.0}, "driver": {"rate": 100.0}}
 
@@ -31,9 +32,15 @@ def campaign(recorded):
 
 @pytest.fixture(scope="module")
 def warming(recorded, make_arm):
-    """A small campaign of an arm whose friction falls."""
+    """A small campaign of a joint whose friction falls."""
     return recorded.command(
-        "calibrate", make_arm(WARMING), "--seed", "1", few=Few(postures=2, speeds=6)
+        "calibrate",
+        make_arm(WARMING),
+        "--joints",
+        "turn",
+        "--seed",
+        "1",
+        few=Few(postures=2, speeds=6),
     ).folder
 
 
@@ -70,14 +77,13 @@ def test_lab6_against_its_truth(campaign):
 
 @pytest.mark.slow
 def test_offset6_against_its_truth(recorded):
-    """Of the joints whose law differs from those of lab6; `benchmarks main_job` has all."""
+    """Of the joint whose load lab6 has not; `benchmarks main_job` has all."""
     made = recorded.command(
-        "calibrate", "offset6", "--joints", "j1,j5", "--seed", "1", few=Few(postures=3, speeds=8)
+        "calibrate", "offset6", "--joints", "j1", "--seed", "1", few=Few(postures=2, speeds=8)
     )
     figures = judge(made.folder, "offset6")
     assert_good(figures)
-    assert figures["laws"]["j1"] == "stribeck/bending"
-    assert figures["laws"]["j5"] == "coulomb-viscous/none"
+    assert figures["laws"] == {"j1": "stribeck/bending"}
 
 
 @pytest.mark.slow
@@ -104,7 +110,8 @@ def test_replay_of_a_copy_without_the_truth_gives_the_same_digits(warming, tmp_p
     table = tomllib.loads(text)
     del table["simulation"]
     arm.write_text(tomlkit.dumps(table), encoding="utf-8")
-    assert run(["replay", str(copy), "--out", str(tmp_path / "again")]) == 0
+    with without_figures():
+        assert run(["replay", str(copy), "--out", str(tmp_path / "again")]) == 0
     assert without_date(tmp_path / "again" / "calibration.toml") == without_date(
         warming / "calibration.toml"
     )
@@ -116,7 +123,8 @@ def test_drift_correction_can_be_disabled(warming, tmp_path):
     """Friction of a warming arm falls during the run; the drift is separate
     from the law, or part of it.
     """
-    assert run(["fit", str(warming), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
+    with without_figures():
+        assert run(["fit", str(warming), "--drift", "none", "--out", str(tmp_path / "in")]) == 0
     page, taken = (
         (folder / "report.html").read_text(encoding="utf-8")
         for folder in (tmp_path / "in", warming)
@@ -164,7 +172,7 @@ def test_exports_load_and_carry_the_friction(campaign, tmp_path):
 def test_feedforward_removes_most_of_the_tracking_error_of_slow_motion(campaign):
     calibration = Calibration.load(campaign)
     without, with_law = (
-        follow("lab6", calibration, friction, 0.05).rms
+        follow("lab6", calibration, friction, 0.1).rms
         for name, friction in told(calibration).items()
         if name != "constant and viscous"
     )

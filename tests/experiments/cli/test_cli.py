@@ -617,7 +617,6 @@ main(["--help"])
 @pytest.mark.parametrize(
     ("module", "becomes"),
     [
-        ("stribeck.experiments.cli.app", "raise ImportError('initialization failed')"),
         ("stribeck.experiments.cli.app", "pass"),
         ("stribeck.ident.arm.load_mechanism", "raise"),
         ("stribeck.ident.arm.load_mechanism", "raise ImportError('initialization failed')"),
@@ -813,13 +812,12 @@ class TestDone:
         assert (tmp_path / "pendulum.calibrated.urdf").is_file()
         assert "export" in outcome.out
 
-    @pytest.mark.parametrize("name", ["out[red]", "[bold]out"])
     def test_names_with_brackets_are_printed_as_they_are(
-        self, cli, make_arm, make_plan, golden, tmp_path, name
+        self, cli, make_arm, make_plan, golden, tmp_path
     ):
         """Users can copy a printed path to the next command."""
-        arm = make_arm()
-        write_plan(make_plan(arm), tmp_path / "plan.toml")
+        arm, name = make_arm(), "[bold]out[red]"
+        write_plan(make_plan(arm, speeds=(0.8,)), tmp_path / "plan.toml")
         for command, options in (("plan", ()), ("run", ("--plan", tmp_path / "plan.toml"))):
             outcome = cli(command, arm.path, *options, "-o", tmp_path / f"{name} {command}")
             assert outcome.code == 0, outcome.err
@@ -928,11 +926,13 @@ print("LOADED", *sorted(set(sys.modules) - before))
         for command in COMMANDS:
             assert command in done.stdout
 
-    @pytest.mark.parametrize("command", COMMANDS)
-    def test_every_command_explains_itself(self, cli, command):
-        outcome = cli(command, "--help")
-        assert outcome.code == 0
-        assert "Usage" in outcome.out
+    def test_every_command_explains_itself(self, cli):
+        outcomes = {command: cli(command, "--help") for command in COMMANDS}
+        assert [
+            command
+            for command, outcome in outcomes.items()
+            if outcome.code != 0 or "Usage" not in outcome.out
+        ] == []
 
     @pytest.mark.parametrize(
         ("command", "names"),

@@ -271,10 +271,13 @@ class TestOutput:
         )
         assert len(load_run(Path(table["run"])).t) == 40
 
-    @pytest.mark.parametrize("command", ["fit", "replay"])
+    @pytest.mark.parametrize(
+        "words", [("fit", "--law", "stribeck", "--load", "torque"), ("replay",)]
+    )
     @pytest.mark.slow
-    def test_fit_and_replay(self, as_json, tmp_path, command):
-        table, err = as_json(command, RUN, "-o", tmp_path / "out")
+    def test_fit_and_replay(self, as_json, tmp_path, words):
+        command, *options = words
+        table, err = as_json(command, RUN, *options, "-o", tmp_path / "out")
         assert table["robot_time_s"] > 60.0
         assert table["calibration"]["joints"]["hinge"]["law"] == "stribeck"
         assert table["losses"]

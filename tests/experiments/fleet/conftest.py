@@ -14,6 +14,7 @@ from distributed import Client
 
 from stribeck.experiments.fleet import dask_workers
 from tests.places import DATA
+from tests.recorded import Recorded
 
 RUN = DATA / "golden" / "runs" / "constant-speed"
 
@@ -42,15 +43,19 @@ def add_run(folder: Path, serial: str, seed: int, record: dict[str, Any] | None 
     return folder
 
 
-@pytest.fixture
-def arms(tmp_path: Path) -> Path:
-    """Two arms: one with two runs, one with a campaign; and a corrupt run."""
-    add_run(tmp_path / "arms" / "S1" / "monday", "S1", 1)
-    add_run(tmp_path / "arms" / "S1" / "friday", "S1", 2)
-    add_run(tmp_path / "arms" / "S2" / "runs" / "first", "S2", 3)
-    bad = add_run(tmp_path / "arms" / "S3", "S3", 4)
+def add_arms(folder: Path) -> None:
+    """Add two arms: one with two runs, one with a campaign; and a corrupt run."""
+    add_run(folder / "S1" / "monday", "S1", 1)
+    add_run(folder / "S1" / "friday", "S1", 2)
+    add_run(folder / "S2" / "runs" / "first", "S2", 3)
+    bad = add_run(folder / "S3", "S3", 4)
     (bad / "samples.arrows").write_bytes((bad / "samples.arrows").read_bytes()[:5000])
-    return tmp_path / "arms"
+
+
+@pytest.fixture
+def arms(recorded: Recorded) -> Path:
+    """Arms that nothing may change."""
+    return recorded.folder(add_arms)
 
 
 @pytest.fixture(scope="module")

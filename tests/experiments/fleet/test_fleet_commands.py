@@ -5,6 +5,7 @@ same digits as one by one.
 import builtins
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,7 @@ def digits(text):
 
 
 def test_a_fleet_from_fit_to_validation(cli, arms, with_thread, tmp_path):
+    arms = Path(shutil.copytree(arms, tmp_path / "arms"))
     first = cli("fleet", "fit", arms, *LAW, "--out", "fits")
     assert first.code == 1
     assert (
@@ -245,7 +247,7 @@ def test_wrong_options(cli, arms, words, says):
     assert not Path("fleet-fit").exists()  # nothing was made
 
 
-def test_ctrl_c_says_how_to_go_on(cli, arms, monkeypatch):
+def test_ctrl_c_says_how_to_go_on(cli, arms, with_thread, monkeypatch):
     def stopped(*_):
         raise KeyboardInterrupt
 

@@ -24,6 +24,8 @@ from stribeck.ident.fit.joint.options import Options
 from tests.experiments.fleet.conftest import add_run
 from tests.experiments.fleet.crashing_order import Crashing, Raising, Waiting
 
+ORDER = FitOrder(Options(law="stribeck", load="torque"))  # no choice, which takes time
+
 
 @pytest.fixture(scope="module")
 def workers():
@@ -33,7 +35,7 @@ def workers():
 
 
 def worked(client, folder, out, order=None):
-    order, dataset = order or FitOrder(Options()), Dataset.create(Place.of(out), FITS)
+    order, dataset = order or ORDER, Dataset.create(Place.of(out), FITS)
     return work_through(client, tasks_of(find_recordings([str(folder)]), order, dataset), order)
 
 
@@ -110,12 +112,12 @@ def test_runs_and_results_in_object_storage(thread, tmp_path):
 @pytest.mark.slow
 def test_a_worker_of_another_version_is_named(tmp_path):
     add_run(tmp_path / "arms" / "S1", "S1", 1)
-    order, dataset = FitOrder(Options()), Dataset.create(Place.of(tmp_path / "out"), FITS)
-    (task,) = tasks_of(find_recordings([str(tmp_path / "arms")]), order, dataset)
-    outcome = order(replace(task, version="0.0.9"))
+    dataset = Dataset.create(Place.of(tmp_path / "out"), FITS)
+    (task,) = tasks_of(find_recordings([str(tmp_path / "arms")]), ORDER, dataset)
+    outcome = ORDER(replace(task, version="0.0.9"))
     assert outcome.state == FAILED
     assert "but the command is of 0.0.9; install the same version for all workers" in outcome.reason
-    assert order(task).state == WRITTEN
+    assert ORDER(task).state == WRITTEN
 
 
 @pytest.mark.slow
@@ -123,13 +125,13 @@ def test_a_torn_file_is_no_result(tmp_path):
     """What a killed writer leaves is not read, and removed once it is old."""
     add_run(tmp_path / "arms" / "S1", "S1", 1)
     out = Place.of(tmp_path / "out")
-    order, dataset = FitOrder(Options()), Dataset.create(out, FITS)
+    dataset = Dataset.create(out, FITS)
     torn = tmp_path / "out" / "_parts" / "torn"
     torn.parent.mkdir(exist_ok=True)
     torn.write_bytes(b"PAR1")
     os.utime(torn, (0.0, 0.0))
-    (task,) = tasks_of(find_recordings([str(tmp_path / "arms")]), order, dataset)
-    order(task)
+    (task,) = tasks_of(find_recordings([str(tmp_path / "arms")]), ORDER, dataset)
+    ORDER(task)
     assert len(pd.read_parquet(tmp_path / "out")) == 1
     out.tidy()
     assert not torn.parent.exists()

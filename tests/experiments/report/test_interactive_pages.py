@@ -140,11 +140,10 @@ def rubbing(calibration: Calibration, joint: str, factor: float) -> Calibration:
 class TestEveryPage:
     """What holds for each of the pages."""
 
-    def test_it_fits_every_window_and_loads_nothing(self, browser, pages, name):
+    def test_it_fits_every_window_and_is_reached_by_keys_accessible_and_dark(
+        self, browser, pages, name
+    ):
         page_checks.check_fits(browser, pages[name])
-
-    def test_it_is_reached_by_keys_accessible_and_turns_dark(self, browser, pages, name):
-        page_checks.opened(browser, pages[name])
         page_checks.check_keys(browser)
         page_checks.check_accessible(browser)
         page_checks.check_dark_button(browser)

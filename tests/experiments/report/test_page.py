@@ -363,7 +363,7 @@ class TestInABrowser:
 
     @pytest.mark.parametrize(
         ("width", "mobile"),
-        [(375, True), (720, False), (1100, False), (1101, False), (1280, False), (1920, False)],
+        [(375, True), (1100, False), (1101, False), (1920, False)],
     )
     def test_page_fits_the_window_and_loads_without_errors(
         self, browser: Browser, shown: Path, width: int, mobile: bool
@@ -378,7 +378,7 @@ class TestInABrowser:
 
     @pytest.mark.parametrize(
         ("width", "media"),
-        [(375, "screen"), (720, "screen"), (1101, "screen"), (1280, "screen"), (PAPER, "print")],
+        [(375, "screen"), (1101, "screen"), (PAPER, "print")],
     )
     def test_long_joint_names_fit(
         self, browser: Browser, page: str, tmp_path: Path, width: int, media: str

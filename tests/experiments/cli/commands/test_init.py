@@ -456,9 +456,7 @@ class TestNames:
         """
         assert cli("init", make_arm().model, "--out", "my_arm/my_arm.toml").code == 0
         target = Path("my_arm/my_arm.toml")
-        text = re.sub(
-            r"^rate = .*$", "rate = 100.0", target.read_text(encoding="utf-8"), flags=re.M
-        )
+        text = re.sub(r"^rate = .*$", "rate = 50.0", target.read_text(encoding="utf-8"), flags=re.M)
         target.write_text(filled(text), encoding="utf-8")
         outcome = cli("calibrate", target, "--joints", "turn")
         assert outcome.code == 0, outcome.err
