@@ -13,22 +13,20 @@ from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.calibration.validation import validate
 from stribeck.ident.errors import InputError
-from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.inertia.identified_inertia import identified
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.identify import Identification, identify
-from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.base_parameters import base_parameters
 from stribeck.ident.model.dynamics import inverse_dynamics
 from stribeck.ident.model.regressor import inertial_parameters
+from tests.ident.fit.inertia.fitted_links import calibrated_with_links
 
 pytestmark = pytest.mark.slow  # whole fits
 
 WRONG = WrongModel("lab6", 0)
-RIGHT = replace(WRONG, part=0.0)
-LAB6 = RIGHT.path
+LAB6 = WRONG.path
 
 
 @cache
@@ -37,19 +35,26 @@ def recorded(case: WrongModel, seed: int = 0, seconds: float = 12.0) -> Run:
     return case.recorded(seconds, seed)
 
 
+OPTIONS = Options(motion="model", law="coulomb-viscous", load="torque", inertia="auto")
+
+
 @cache
+def both() -> tuple[Identification, InertialFit]:
+    """The calibration, and the fit of its links."""
+    return calibrated_with_links([recorded(WRONG)], OPTIONS)
+
+
 def fitted() -> InertialFit:
-    model = load_mechanism("lab6")
-    log = filtered([recorded(WRONG)], [model])
-    return fit_inertia(log, model, model.names, law="coulomb-viscous")[0]
+    return both()[1]
+
+
+def found() -> Identification:
+    return both()[0]
 
 
 @cache
-def found(inertia: str, case: WrongModel = WRONG) -> Identification:
-    return identify(
-        [recorded(case)],
-        Options(motion="model", law="coulomb-viscous", load="torque", inertia=inertia),
-    )
+def trusted() -> Identification:
+    return identify([recorded(WRONG)], replace(OPTIONS, inertia="trust"))
 
 
 def test_intervals_cover_the_base_parameters() -> None:
@@ -83,7 +88,7 @@ def test_untested_closed_loop_bias_makes_carried_links_weak() -> None:
 
 def test_friction_is_right_despite_wrong_masses() -> None:
     for k, ((name, joint), coulomb) in enumerate(
-        zip(found("auto").calibration.joints.items(), WRONG.coulomb, strict=True)
+        zip(found().calibration.joints.items(), WRONG.coulomb, strict=True)
     ):
         parameters = joint.parameters
         assert parameters["coulomb"].value == pytest.approx(coulomb, rel=0.02), name
@@ -96,16 +101,15 @@ def test_friction_is_right_despite_wrong_masses() -> None:
 
 
 def test_finding_names_the_wrong_masses_and_the_option_to_trust_the_model() -> None:
-    (said,) = [finding.text for finding in found("auto").findings if finding.kind == "inertia"]
+    (said,) = [finding.text for finding in found().findings if finding.kind == "inertia"]
     assert "contradict the model's masses" in said
     assert "--inertia trust" in said
-    assert not [finding for finding in found("trust").findings if finding.kind == "inertia"]
-    assert found("trust").calibration.model.inertia is None
-    assert found("auto", RIGHT).calibration.model.inertia is None
+    assert not [finding for finding in trusted().findings if finding.kind == "inertia"]
+    assert trusted().calibration.model.inertia is None
 
 
 def test_calibration_file_keeps_the_inertia(tmp_path) -> None:
-    calibration = found("auto").calibration
+    calibration = found().calibration
     (tmp_path / "lab6.urdf").write_bytes(LAB6.read_bytes())
     calibration.save(tmp_path / "calibration.toml")
     loaded = Calibration.load(tmp_path)
@@ -122,12 +126,12 @@ def test_calibration_file_keeps_the_inertia(tmp_path) -> None:
 
 def test_identified_inertia_predicts_another_motion() -> None:
     other, beside = recorded(WRONG, 3, 20.0), {"folder": LAB6.parent}
-    passed = validate(other, replace(found("auto").calibration, **beside))
+    passed = validate(other, replace(found().calibration, **beside))
     assert not passed.failed
-    trusted = validate(other, replace(found("trust").calibration, **beside))
+    beforehand = validate(other, replace(trusted().calibration, **beside))
     for name, joint in passed.joints.items():
-        assert joint.error <= 1.05 * trusted.joints[name].error, name
-    assert passed.joints["j2"].error < 0.5 * trusted.joints["j2"].error
+        assert joint.error <= 1.05 * beforehand.joints[name].error, name
+    assert passed.joints["j2"].error < 0.5 * beforehand.joints["j2"].error
 
 
 @pytest.mark.parametrize(

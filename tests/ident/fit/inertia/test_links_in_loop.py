@@ -15,10 +15,11 @@ from stribeck.ident.fit.inertia.fit_inertia import fit_inertia
 from stribeck.ident.fit.inertia.inertial_fit import InertialFit
 from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.fit.points import Growth
-from stribeck.ident.identify import Identification, identify
+from stribeck.ident.identify import Identification
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
 from stribeck.ident.model.regressor import inertial_parameters
+from tests.ident.fit.inertia.fitted_links import calibrated_with_links
 
 pytestmark = pytest.mark.slow  # whole fits
 
@@ -47,16 +48,17 @@ def fitted(run: Run) -> InertialFit:
 
 
 @cache
-def of(loop: ArmLoop, references: bool = True) -> InertialFit:
-    return fitted(recorded(loop) if references else recorded(loop, q_cmd=None))
-
-
-@cache
-def calibrated() -> Identification:
-    return identify(
+def calibrated() -> tuple[Identification, InertialFit]:
+    """The calibration from the noisy log, and the fit of its links."""
+    return calibrated_with_links(
         [recorded(NOISY)],
         Options(motion="model", law="coulomb-viscous", load="none", inertia="fit"),
     )
+
+
+@cache
+def without_references() -> InertialFit:
+    return fitted(recorded(NOISY, q_cmd=None))
 
 
 def errors(fit: InertialFit, loop: ArmLoop) -> np.ndarray:
@@ -67,7 +69,7 @@ def errors(fit: InertialFit, loop: ArmLoop) -> np.ndarray:
 
 
 def test_clean_log_keeps_the_least_squares_estimate() -> None:
-    fit = of(replace(STIFF, seconds=16.0))
+    fit = fitted(recorded(replace(STIFF, seconds=16.0)))
     assert (fit.loop.verdict, fit.loop.named) == ("clean", ())
     assert set(fit.loop.asked) == set(fit.base.names)
     least_squares = [fit.loop.contrasts[name].least_squares for name in fit.base.names]
@@ -76,7 +78,7 @@ def test_clean_log_keeps_the_least_squares_estimate() -> None:
 
 
 def test_bias_by_noise_in_the_loop_is_detected_and_removed() -> None:
-    now, before = of(NOISY), of(NOISY, False)
+    now, before = calibrated()[1], without_references()
     assert now.loop.verdict == "biased"
     assert before.loop.verdict == "not tested"
     assert now.loop.named
@@ -88,7 +90,7 @@ def test_bias_by_noise_in_the_loop_is_detected_and_removed() -> None:
 
 
 def test_contrasts_state_the_estimates_of_both_fits() -> None:
-    now, before = of(NOISY), of(NOISY, False)
+    now, before = calibrated()[1], without_references()
     for fit, key in ((now, "instruments"), (before, "least_squares")):
         values = fit.base.combination @ (fit.change + inertial_parameters(LAB6))
         said = [getattr(now.loop.contrasts[name], key) for name in fit.base.names]
@@ -99,16 +101,17 @@ def test_references_of_another_log_report_no_bias() -> None:
     """Such references are independent of the noise and nearly of the motion, so many
     parameters are not tested.
     """
-    loop = fitted(recorded(NOISY, q_cmd=STIFF.case.motion(1, STIFF.seconds)[1])).loop
+    loop = fitted(recorded(NOISY, q_cmd=NOISY.case.motion(1, NOISY.seconds)[1])).loop
     assert len(loop.asked) < 0.75 * len(loop.contrasts)
     assert not loop.biased
 
 
 def test_calibration_records_the_bias_and_tested_parameters_have_no_note() -> None:
-    made = calibrated().calibration
+    found, _ = calibrated()
+    made = found.calibration
     (said,) = [
         finding.text
-        for finding in calibrated().findings
+        for finding in found.findings
         if finding.kind == "closed loop" and finding.joint is None
     ]
     assert "inertial or motor parameters beyond their intervals" in said

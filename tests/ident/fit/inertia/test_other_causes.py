@@ -10,6 +10,7 @@ import pytest
 from benchmarks.inertia_logs import WrongModel
 from stribeck.ident.fit.inertia.fit_inertia import contradicted, fit_inertia
 from stribeck.ident.fit.joint.options import Options
+from stribeck.ident.identification.identify_inertia import _said
 from stribeck.ident.identify import Identification, identify
 from stribeck.ident.log.motion.filtered_motion import filtered
 from stribeck.ident.log.run import Run
@@ -36,16 +37,6 @@ def fit(run: Run, inertia: str = "auto") -> Identification:
     )
 
 
-def test_wrong_torque_constants_are_not_taken_for_wrong_masses(logs) -> None:
-    constants = (0.95, 0.95, 1.05, 1.05, 0.95, 0.95)
-    result = fit(altered(logs[RIGHT], np.array(constants)))
-    assert result.calibration.model.inertia is None
-    for joint, coulomb, constant in zip(
-        result.calibration.joints.values(), RIGHT.coulomb, constants, strict=True
-    ):
-        assert joint.parameters["coulomb"].value == pytest.approx(constant * coulomb, rel=0.02)
-
-
 def test_friction_is_right_despite_wrong_masses_and_torque_constants(logs) -> None:
     constants = 1.0 + 0.1 * np.random.default_rng(1).uniform(-1.0, 1.0, 6)
     result = fit(altered(logs[WRONG], constants))
@@ -61,15 +52,18 @@ def test_friction_is_right_despite_wrong_masses_and_torque_constants(logs) -> No
 
 
 @pytest.mark.parametrize(
-    "effect", ["friction waves twice a turn", "directions differ", "torque ripple"]
+    "effect",
+    ["friction waves twice a turn", "directions differ", "torque ripple", "torque constants"],
 )
-def test_effects_of_friction_and_gears_are_not_taken_for_wrong_masses(logs, effect: str) -> None:
+def test_effects_of_friction_and_drives_are_not_taken_for_wrong_masses(logs, effect: str) -> None:
     run, model = logs[RIGHT], RIGHT.model
+    constants = np.array((0.95, 0.95, 1.05, 1.05, 0.95, 0.95))
     q, dq = run.signals["q"], np.gradient(run.signals["q"], run.t, axis=0)
     more = {
         "friction waves twice a turn": 0.05 * RIGHT.coulomb * np.sign(dq) * np.sin(2.0 * q),
         "directions differ": 0.2 * 0.6 * RIGHT.coulomb * np.abs(dq),
         "torque ripple": 0.03 * RIGHT.coulomb * np.sin(7.0 * q),
+        "torque constants": (constants - 1.0) * run.signals["tau"],
     }
     assert not contradicted(
         filtered([altered(run, more=more[effect])], [model]), model, model.names
@@ -112,9 +106,7 @@ def test_unstated_tool_is_reported(logs) -> None:
     more = inverse_dynamics(replace(model, mass=mass, com=com), q, dq, ddq) - inverse_dynamics(
         model, q, dq, ddq
     )
-    (said,) = [
-        finding.text
-        for finding in fit(altered(logs[RIGHT], more=more), "fit").findings
-        if finding.kind == "inertia"
-    ]
+    run = altered(logs[RIGHT], more=more)
+    inertia, _ = fit_inertia(filtered([run], [model]), model, model.names, law="coulomb-viscous")
+    said = _said(inertia, "").text
     assert "An unstated tool of about 2" in said or "An unstated tool of about 1.9" in said

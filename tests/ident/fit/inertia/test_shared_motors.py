@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow  # whole fits
 WRIST = {"j6": {"j5": 1.0}}
 COULOMB, VISCOUS, INERTIA = 0.8, 0.5, 0.02
 RIGHT = WrongModel("lab6", 3, part=0.0)
-SECONDS = 25.0
+SECONDS = 18.0
 
 
 def coupled(run: Run, pairs=WRIST) -> Run:
