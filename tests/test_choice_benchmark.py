@@ -145,7 +145,7 @@ def test_rows_contain_errors_claims_and_intervals(monkeypatch):
     how = Condition(36, 0.01, "white", "random")
     cases = [
         Case("first", k, FIRST.families[k].name, how, seed, True)
-        for k in (0, 3, 5)
+        for k in (3, 5)
         for seed in range(2)
     ]
     said = pd.DataFrame(
@@ -155,16 +155,15 @@ def test_rows_contain_errors_claims_and_intervals(monkeypatch):
     assert (said["error"] < 0.1).all()
     figures = figures_of(said)
     assert {row["truth"] for row in figures["errors"]} == {
-        "Coulomb-viscous",
         "Stribeck, exponent 2",
         "kink",
     }
     assert {row["truth"]: row["cases"] for row in figures["claims"]}["kink at 0.8"] == 1
     (row,) = figures["intervals"]
-    assert row["cases"] == 6
+    assert row["cases"] == 4
     assert 0.5 < row["oracle_width"] < 2.0
     assert row["width"] > 0.8
-    assert [row["random"][0] >= 1.0 - 1e-9 for row in figures["rows"]] == [True] * 3
+    assert [row["random"][0] >= 1.0 - 1e-9 for row in figures["rows"]] == [True] * 2
     reached = {row[0]: row[3] for row in table(figures).rows}
     assert reached["first, kink"].endswith(" of 1")
     assert reached["first, kink at 0.8"] == "-"

@@ -24,7 +24,7 @@ JOINT = Joint(
 @cache
 def fitted(kind: str, seed: int = 2):
     case = Case(seed, kind, seconds=SECONDS, joint=replace(JOINT, kind=kind))
-    return fit_memory(*case.log(), law="stribeck", gravity=False)
+    return fit_memory(*case.log(), law="stribeck", gravity=False, ripple="none")
 
 
 @pytest.mark.slow

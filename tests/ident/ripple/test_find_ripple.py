@@ -63,9 +63,8 @@ def test_no_ripple_is_invented_in_correlated_noise(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delay", [0.0, 0.01])
-def test_a_late_torque_does_not_turn_cogging_into_friction(delay: float) -> None:
-    truth = ((150.0, 0.4, 0.5, "cogging"),)
+def test_a_late_torque_does_not_turn_cogging_into_friction() -> None:
+    delay, truth = 0.01, ((150.0, 0.4, 0.5, "cogging"),)
     ripple = found(replace(QUICK, waves=truth, delay=delay, noise=0.1), known=(150.0,))
     assert_true(ripple, truth)
     assert ripple.fit is not None

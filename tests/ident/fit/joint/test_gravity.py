@@ -3,6 +3,7 @@ directions, including false claims.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from stribeck.ident.fit.joint.gravity import fit_gravity, zero_shift
 from stribeck.ident.fit.law_fit import fit_law
 from stribeck.ident.fit.points import FitPoints
 from stribeck.ident.identification.judge_joints import doubted
-from stribeck.ident.identify import identify
+from stribeck.ident.identify import Identification, identify
 from stribeck.ident.laws.law_table import LAWS
 from stribeck.ident.laws.parameter import Parameter
 from stribeck.ident.log.run import load_run
@@ -136,6 +137,11 @@ def test_driving_by_the_transmitted_torque_is_not_on_offer() -> None:
     assert set(directions_on_offer(w, gravity, None)) == {"none", "viscous"}
 
 
+@cache
+def golden() -> Identification:
+    return identify([load_run(data_dir() / "golden" / "runs" / "constant-speed")])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("low", "high", "word"),
@@ -145,7 +151,7 @@ def test_only_a_precise_scale_puts_loads_in_doubt(low: float, high: float, word:
     """Gravity of the last joint is a few hundredths of a N·m: torque over
     model of 1.13 is chance there.
     """
-    joints = identify([load_run(data_dir() / "golden" / "runs" / "constant-speed")]).joints
+    joints = golden().joints
     scale = replace(
         joints["hinge"].gravity["scale"], value=1.13, low=low, high=high, verdict="identified"
     )

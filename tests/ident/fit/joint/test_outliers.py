@@ -53,8 +53,7 @@ def selected(points):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.01, 0.05])
-@pytest.mark.parametrize("drop", [0.0, 0.3])
+@pytest.mark.parametrize(("noise", "drop"), [(0.05, 0.0), (0.01, 0.3)])
 def test_clean_round_trips_are_fitted_as_without(noise, drop):
     tau = friction(0, noise, drop)
     auto, squares = (fit_friction(W, tau, loss=loss) for loss in ("auto", "squares"))
