@@ -15,7 +15,7 @@ from stribeck.ident.laws.law_table import LAWS
 from tests.coverage import fewest
 from tests.round_trip_points import friction, noisy, points, random_truth
 
-CASES = 5  # noisy cases of each law
+CASES = 3  # noisy cases of each law
 LAW_TRUTHS = {
     "coulomb-viscous": {"coulomb": 4.0, "viscous": 6.0},
     "stribeck": {"coulomb": 4.0, "static": 6.0, "stribeck_velocity": 0.05, "viscous": 6.0},

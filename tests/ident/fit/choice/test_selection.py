@@ -64,7 +64,6 @@ def chosen(selection: FitResult) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("truth", "of", "law", "load"),
     [
-        ({"drop": 0.5, "slope": 0.1}, TORQUE, "stribeck", "torque"),
         ({"drop": 0.5, "slope": 0.1}, BENDING, "stribeck", "bending"),
         ({"drop": 0.0, "slope": 0.1}, TORQUE, "coulomb-viscous", "torque"),
         ({"drop": 0.5, "slope": 0.0}, TORQUE, "stribeck", "none"),
@@ -170,6 +169,7 @@ def test_the_best_of_a_law_with_three_bends_is_found_from_a_thin_grid() -> None:
 
 def test_every_candidate_is_listed_and_the_winner_is_among_the_best() -> None:
     loads, selection = data(2)[1], selected()
+    assert (*chosen(selection), selection.falls) == ("stribeck", "torque", True)
     listed = [(c.law, c.load) for c in selection.candidates]
     # nothing here asks for more
     offered = [law for law in laws_on_offer() if not law_named(law).needs]
@@ -223,7 +223,7 @@ def test_errors_of_single_speeds_are_no_stribeck_effect() -> None:
     a curve cannot predict it.
     """
     claimed = 0
-    for seed in range(6):
+    for seed in range(4):
         rng = np.random.default_rng(500 + seed)
         points, _ = data(500 + seed)
         own = 0.4 * rng.standard_normal(len(SPEEDS))[points.group % 12]
