@@ -57,9 +57,10 @@ def test_true_loads_equal_the_loads_of_the_model(name: str, far: float) -> None:
     arm = load_arm(name)
     driven, machine = load_mechanism(arm), SimulatedArm(arm)
     rng = np.random.default_rng(1)
-    q, dq = rng.uniform(-far, far, (60, driven.n)), 0.3 * far * rng.normal(size=(60, driven.n))
+    q, dq = rng.uniform(-far, far, (20, driven.n)), 0.3 * far * rng.normal(size=(20, driven.n))
     near = driven.chain.condition(q - 0.1 * dq, q + 0.1 * dq) < 40.0
-    q, dq = q[near][:12], dq[near][:12]
+    q, dq = q[near][:4], dq[near][:4]
+    assert len(q) == 4
     for rate in (None, dq):
         found, wanted = machine.loads(q, rate), joint_loads(driven, q, rate)
         load = wanted.normal if driven.bearings[0] is not None else wanted.torque
