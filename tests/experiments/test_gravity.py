@@ -32,6 +32,7 @@ from stribeck.ident.log.run import arm_sha256
 from stribeck.ident.model.loads import joint_loads
 from tests.places import TEST_ARMS
 from tests.recorded import Few
+from tests.without_figures import without_figures
 
 PAYLOAD = {"mass": 1.5, "com": [0.03, -0.02, 0.08]}
 ARMS = TEST_ARMS
@@ -68,12 +69,14 @@ def campaign(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fitted(campaign, tmp_path_factory):
-    return fit_runs(load_fitted([campaign]), tmp_path_factory.mktemp("drive"), KNOWN)
+    with without_figures():
+        return fit_runs(load_fitted([campaign]), tmp_path_factory.mktemp("drive"), KNOWN)
 
 
 @pytest.fixture(scope="module")
 def corrected(campaign, tmp_path_factory):
-    return fit_runs(load_fitted([campaign]), tmp_path_factory.mktemp("corrected"), CORRECTED)
+    with without_figures():
+        return fit_runs(load_fitted([campaign]), tmp_path_factory.mktemp("corrected"), CORRECTED)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +96,7 @@ def lossy(tmp_path_factory):
     (folder / "pair.toml").write_text(tomlkit.dumps(table), encoding="utf-8")
     arm = load_arm(folder / "pair.toml")
     drive_plan(
-        arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(postures=4, speeds=4)), folder, 1
+        arm, plan_constant_speed(arm, ("lift",), 1, ConstantSpeed(postures=3, speeds=4)), folder, 1
     )
     return folder
 
