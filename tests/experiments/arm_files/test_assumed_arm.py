@@ -293,6 +293,7 @@ class TestNoHardware:
         connect(load_arm(wired))
         assert len(connected) == 1, "without the key assumed, hardware may move"
 
+    @pytest.mark.usefixtures("brief")
     @pytest.mark.parametrize("suffix", [".csv", ".json"])
     @pytest.mark.slow
     def test_plans_with_assumed_limits_are_not_exported(self, cli, model, tmp_path, suffix):

@@ -17,6 +17,7 @@ from stribeck.experiments.plans.check_plan import check_plan
 from stribeck.experiments.plans.plan import Plan, read_plan, write_plan
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.errors import InputError
+from tests.without_figures import without_figures
 
 HEAT = {"warming": 4.0, "time_constant": 15.0}
 WARM = {
@@ -56,7 +57,7 @@ def campaign(make_arm, tmp_path_factory) -> Path:
         )
         == 0
     )
-    with redirect_stdout(StringIO()) as console:
+    with redirect_stdout(StringIO()) as console, without_figures():
         assert (
             run(["fit", str(out), "--law", "stribeck", "--load", "none", "-o", str(out / "fit")])
             == 0

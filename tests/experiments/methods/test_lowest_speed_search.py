@@ -69,7 +69,8 @@ def unstable(arm):
 
 @pytest.mark.parametrize("knobs", [(6.0, 8.0, 1.0)])
 @pytest.mark.slow
-def test_the_search_finds_the_stability_limit_of_the_loop(make_arm, tmp_path, knobs):
+def test_the_search_finds_the_stability_limit_of_the_loop(make_arm, tmp_path, monkeypatch, knobs):
+    monkeypatch.setattr(lowest_speed_search, "_TIME", 2.5)
     arm = make_arm(loop(*knobs))
     plan = plan_lowest_speed(arm, ("turn",))
     found = lowest_speeds(load_run(drive_plan(arm, plan, tmp_path, 1)))

@@ -72,7 +72,7 @@ class TestConstantSpeed:
         scratch = model.createData()
         for start, segment in plan.legs():
             motion = motion_profile(start, segment, plan.names, arm.limits(load_mechanism(arm)))
-            t = np.linspace(0.0, motion.duration, 101)
+            t = np.linspace(0.0, motion.duration, 41)
             s, ds = motion(t)
             q, dq = (part[:, None] * (np.array(segment.target) - start) for part in (s, ds))
             q += start
@@ -158,16 +158,15 @@ class TestConstantSpeed:
         assert plan.robot_time == pytest.approx(robot_time(plan, arm.limits(load_mechanism(arm))))
         assert checked(plan, arm) > 0.05
 
-    @pytest.mark.parametrize("seed", range(2))
     @pytest.mark.slow
-    def test_plans_succeed_inside_a_tight_box(self, seed):
+    def test_plans_succeed_inside_a_tight_box(self):
         """Home and every posture are reachable inside the box, and so is each posture from the
         others, if necessary via home.
         """
         lab6 = load_arm("lab6")
         box = ((-0.35, 0.75), (-0.6, 0.6), (0.05, 0.95))
         plan_constant_speed(
-            replace(lab6, workspace=replace(lab6.workspace, box=box)), ("j4", "j5", "j6"), seed
+            replace(lab6, workspace=replace(lab6.workspace, box=box)), ("j4", "j5", "j6")
         )
 
     @pytest.mark.parametrize("key", ["velocity", "acceleration", "torque"])

@@ -27,7 +27,7 @@ from stribeck.ident.errors import InputError
 from stribeck.ident.log.run import PRESLIDING, load_run
 
 DEFAULT = np.geomspace(3e-4, 3e-2, 6)
-FEW = SmallTrips((0.001, 0.003, 0.01, 0.03), 1)
+FEW = SmallTrips((0.001, 0.002, 0.005, 0.012), 1)
 RATE = 200.0
 G, VISCOUS, STIFFNESS, DAMPING = 3.0, 2.0, 1500.0, 20.0
 

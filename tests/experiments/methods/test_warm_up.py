@@ -28,7 +28,7 @@ from tests.recorded import Few
 
 pytestmark = pytest.mark.slow
 
-WARM = {"warm_up": 0.4, "warm_up_time": 15.0}
+WARM = {"warm_up": 0.4, "warm_up_time": 8.0}
 LAW = Options(law="stribeck", load="none")  # of the truth
 
 
@@ -39,8 +39,8 @@ def trips(*frictions, noise=0.0, every=4.0, seed=0):
     rng, settling, said = np.random.default_rng(seed), Settling(), []
     for k in range(300):
         for sign, mirror in ((1.0, None), (-1.0, 2 * k)):
-            t = every * (k + 0.5 * (mirror is not None)) + np.linspace(0.0, every / 2.0, 50)
-            shape = (50, len(frictions))
+            t = every * (k + 0.5 * (mirror is not None)) + np.linspace(0.0, every / 2.0, 25)
+            shape = (25, len(frictions))
             level = np.column_stack([friction(t) for friction in frictions])
             tau = 7.0 + sign * level + noise * rng.standard_normal(shape)
             q, dq, rest = (
@@ -134,7 +134,7 @@ def brief():
 
 @pytest.mark.usefixtures("brief")
 def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_path, monkeypatch):
-    monkeypatch.setattr(warm_up, "OVER", 40.0)
+    monkeypatch.setattr(warm_up, "OVER", 25.0)
     arm, said = make_arm({"simulation": WARM, "driver": {"rate": 100.0}}), []
     cold = load_run(drive_plan(arm, plan_method(DEFAULT, arm, ("turn",), 1), tmp_path / "cold", 1))
     warm = calibrate(
@@ -146,7 +146,7 @@ def test_a_warmed_arm_drifts_less_and_its_warm_up_is_not_fitted(make_arm, tmp_pa
     first, second = (load_run(folder) for folder in find_runs(tmp_path / "warm"))
     assert (first.purpose, second.purpose) == ("warm-up", "fit")
     assert second.t[0] > first.t[-1]  # the same warm arm
-    assert 50.0 < first.t[-1] < 150.0
+    assert 30.0 < first.t[-1] < 90.0
     assert [run["path"] for run in warm.calibration.runs] == [second.label]
     before, after = (
         friction_change(points)

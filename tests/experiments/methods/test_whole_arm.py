@@ -198,12 +198,8 @@ class TestPlan:
 def test_many_directions_from_home_are_tried() -> None:
     """In the box of offset6 few directions are clear."""
     arm = load_arm("offset6")
-    for seed in (20, 38):
-        check_plan(
-            plan_method("whole-arm", arm, None, seed, goal=first_goal(0.05, None)),
-            arm,
-            load_mechanism(arm),
-        )
+    plan = plan_method("whole-arm", arm, None, 38, goal=first_goal(0.05, None))
+    check_plan(plan, arm, load_mechanism(arm))
 
 
 @pytest.mark.slow
