@@ -5,6 +5,7 @@ and never moves hardware.
 import re
 import shutil
 import tomllib
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from benchmarks.arms import judge
 from stribeck.drivers.connect import DRIVERS, connect
 from stribeck.drivers.simulation.simulated_arm import SimulatedArm
 from stribeck.experiments.arm_files.assumed_arm import assumed_arm, completed_arm
+from stribeck.experiments.methods.registry import METHODS
 from stribeck.ident.arm.arm_file import load_arm
 from stribeck.ident.arm.built_in import data_dir
 from stribeck.ident.arm.load_mechanism import load_mechanism
@@ -41,8 +43,11 @@ PUBLIC = (
 
 
 @pytest.fixture
-def brief():
-    """Campaigns of one posture."""
+def brief(monkeypatch):
+    """Campaigns of one posture with short strokes."""
+    for method, (plan, options) in METHODS.items():
+        short = replace(options, longest_stroke=4.0, window_time=0.2)
+        monkeypatch.setitem(METHODS, method, (plan, short))
     with Few(postures=1, speeds=5).used():
         yield
 

@@ -131,6 +131,7 @@ class TestFiles:
 
 @pytest.mark.slow
 class TestCommand:
+    @pytest.mark.usefixtures("short")
     def test_a_note_says_which_limits_were_checked(self, cli, make_arm):
         bare, boxed = (
             make_arm({"workspace": None}),
@@ -148,6 +149,7 @@ class TestCommand:
         assert "checked against" not in said[2]
 
     @pytest.mark.parametrize("suffix", [".csv", ".json", ".toml", ".CSV"])
+    @pytest.mark.usefixtures("short")
     def test_the_suffix_chooses_the_format(self, cli, arm, tmp_path, suffix):
         out = tmp_path / f"plan{suffix}"
         outcome = cli("plan", arm.path, "--joints", "turn", "-o", out)

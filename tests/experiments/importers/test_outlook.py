@@ -29,7 +29,7 @@ def general():
     pair, with known friction.
     """
     arm = load_arm(TEST_ARMS / "pair.toml")
-    t = np.arange(0.0, 30.0, 1.0 / 200.0)
+    t = np.arange(0.0, 30.0, 1.0 / 100.0)
     phase, rate = np.array([0.9, 0.61]), np.array([2.3, 1.7])
     q = 1.1 * np.sin(phase * t[:, None]) + 0.2 * np.sin(rate * t[:, None])
     dq = 1.1 * phase * np.cos(phase * t[:, None]) + 0.2 * rate * np.cos(rate * t[:, None])
