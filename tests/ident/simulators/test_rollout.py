@@ -27,7 +27,7 @@ from tests.places import DATA
 from tests.schemas import judge
 
 GOLDEN = DATA / "golden"
-KP, KD, LATE, RATE, SECONDS = 150.0, 12.0, 0.012, 200.0, 2.5
+KP, KD, LATE, RATE, SECONDS = 150.0, 12.0, 0.012, 200.0, 2.0
 COULOMB, VISCOUS = 2.2, 2.9
 
 
@@ -227,7 +227,7 @@ class TestTorques:
         drowns in the encoder's steps.
         """
         run = load_run(GOLDEN / "runs" / "constant-speed")
-        rows = run.t < 8.0
+        rows = run.t < 5.0
         short = replace(
             run,
             sha256="a part of it",
