@@ -37,7 +37,7 @@ OPTIONS = {"law": "coulomb-viscous", "memory": "none"}
 def round_trips(folder: Path) -> None:
     """Record small round trips of a joint with play and an encoder at its link."""
     knobs = JOINT | {"backlash": PLAY, "link_encoder_step": 1e-5}
-    arm = geared_joint(folder, knobs, SIGNALS, rate=125.0, velocity=1.0)
+    arm = geared_joint(folder, knobs, SIGNALS, rate=100.0, velocity=1.0)
     assert run(["run", str(arm), *TRIPS, "-o", str(folder / "trips")]) == 0
 
 
@@ -50,7 +50,7 @@ def trips(recorded):
 def without_link(trips, tmp_path):
     """Half of the round trips, without the position of the link."""
     (path,) = find_runs(trips)
-    copy = shortened(path, tmp_path / "without-link", 3600)
+    copy = shortened(path, tmp_path / "without-link", 3200)
     change_column(copy, "q_link.turn", None)
     return load_run(copy)
 
