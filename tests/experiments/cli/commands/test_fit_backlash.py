@@ -48,9 +48,9 @@ def trips(recorded):
 
 @pytest.fixture
 def without_link(trips, tmp_path):
-    """Half of the round trips, without the position of the link."""
+    """Less than half of the round trips, without the position of the link."""
     (path,) = find_runs(trips)
-    copy = shortened(path, tmp_path / "without-link", 3200)
+    copy = shortened(path, tmp_path / "without-link", 2900)
     change_column(copy, "q_link.turn", None)
     return load_run(copy)
 
