@@ -30,7 +30,7 @@ LAB6 = WRONG.path
 
 
 @cache
-def recorded(case: WrongModel, seed: int = 0, seconds: float = 12.0) -> Run:
+def recorded(case: WrongModel, seed: int = 0, seconds: float = 10.0) -> Run:
     pytest.importorskip("pinocchio", reason="Pinocchio (the package pin) moves the arm")
     return case.recorded(seconds, seed)
 
@@ -125,7 +125,7 @@ def test_calibration_file_keeps_the_inertia(tmp_path) -> None:
 
 
 def test_identified_inertia_predicts_another_motion() -> None:
-    other, beside = recorded(WRONG, 3, 20.0), {"folder": LAB6.parent}
+    other, beside = recorded(WRONG, 3, 12.0), {"folder": LAB6.parent}
     passed = validate(other, replace(found().calibration, **beside))
     assert not passed.failed
     beforehand = validate(other, replace(trusted().calibration, **beside))

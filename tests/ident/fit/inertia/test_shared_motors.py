@@ -150,10 +150,10 @@ def test_calibration_file_keeps_motor_friction(found: Identification, tmp_path) 
 
 
 def odd_parts(signs: float, scatter: float = 0.005) -> OddParts:
-    """Round trips at 20 speeds, the second joint at half speed; `signs`: share of
+    """Round trips at 14 speeds, the second joint at half speed; `signs`: share of
     trips in opposite directions.
     """
-    rng, speeds = np.random.default_rng(1), np.geomspace(0.01, 1.5, 20)
+    rng, speeds = np.random.default_rng(1), np.geomspace(0.01, 1.5, 14)
     truth = {
         "j5": {"coulomb": 1.6, "static": 2.4, "w_s": 0.08, "viscous": 1.7},
         "j6": {"coulomb": 1.1, "static": 1.7, "w_s": 0.09, "viscous": 1.2},

@@ -235,7 +235,7 @@ def test_a_rotor_that_neither_model_nor_arm_file_knows_is_found() -> None:
 @pytest.mark.slow
 def test_a_stribeck_effect_is_found_where_the_motion_is_slow_enough() -> None:
     truth = {"static": 6.0, "stribeck_velocity": 0.06}
-    chosen = fit(swing(speed=0.5, **truth))
+    chosen = fit(swing(20.0, speed=0.5, **truth))
     assert chosen.law == "stribeck"
     for name, value in (TRUTH | truth).items():
         parameter = chosen.parameters[name]
@@ -244,7 +244,7 @@ def test_a_stribeck_effect_is_found_where_the_motion_is_slow_enough() -> None:
 
 @pytest.mark.slow
 def test_no_stribeck_effect_is_claimed_where_there_is_none() -> None:
-    assert not fit(swing(speed=0.5)).falls
+    assert not fit(swing(20.0, speed=0.5)).falls
 
 
 @pytest.mark.slow
