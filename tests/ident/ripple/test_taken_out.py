@@ -44,30 +44,26 @@ def with_waves(calibration: Calibration, *waves: Wave) -> Calibration:
 
 
 @pytest.mark.slow
-def test_the_ripple_of_the_golden_arm_is_claimed_on_request() -> None:
-    """Its truth is 3 % of dry friction, 2 to 3 N·m, with 100 waves a turn."""
-    found = identify([load_run(GOLDEN)], Options(law="stribeck", load="torque", ripple="auto"))
-    (wave,) = found.calibration.joints["hinge"].ripple
-    assert (wave.order, wave.kind, wave.origin) == (100.0, "friction", "known")
-    assert 0.03 * 2.0 < wave.amplitude < 0.03 * 3.5
-    assert any(finding.kind == "ripple" and finding.note for finding in found.findings)
-    assert found.calibration.fit["ripple"] == "auto"
-
-
-@pytest.mark.slow
 def test_what_is_taken_out_no_longer_widens_the_intervals() -> None:
-    """Friction ripple of 12 waves a turn is not averaged by strokes over motor turns."""
+    """Friction ripple of 45 waves a turn is not averaged by strokes over motor turns. The golden
+    arm has 3 % of dry friction, 2 to 3 N·m, with 100 waves a turn, too.
+    """
     run = load_run(GOLDEN)
     dq = np.gradient(run.signals["q"][:, 0], run.t)
     wave = 0.4 * np.sin(45.0 * run.signals["q"][:, 0] + 0.7) * np.sign(dq) * (np.abs(dq) > 1e-3)
     rippled = replace(run, signals={**run.signals, "tau": run.signals["tau"] + wave[:, None]})
     plain, sought = (
-        identify([rippled], Options(law="stribeck", load="torque", ripple=option)).calibration
+        identify([rippled], Options(law="stribeck", load="torque", ripple=option))
         for option in ("none", "auto")
     )
-    left, taken = (made.joints["hinge"] for made in (plain, sought))
+    left, taken = (made.calibration.joints["hinge"] for made in (plain, sought))
     assert left.ripple == ()  # without the option nothing is taken out
-    assert "ripple" not in plain.fit
+    assert "ripple" not in plain.calibration.fit
+    assert sought.calibration.fit["ripple"] == "auto"
+    assert any(finding.kind == "ripple" and finding.note for finding in sought.findings)
+    (known,) = (one for one in taken.ripple if one.origin == "known")
+    assert (known.order, known.kind) == (100.0, "friction")
+    assert 0.03 * 2.0 < known.amplitude < 0.03 * 3.5
     found = next(one for one in taken.ripple if abs(one.order - 45.0) < 0.5)
     assert (found.kind, found.origin) == ("friction", "found")
     assert found.amplitude == pytest.approx(0.4, rel=0.1)

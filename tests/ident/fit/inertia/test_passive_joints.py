@@ -31,7 +31,7 @@ from stribeck.ident.model.regressor import changed, inertial_parameters, torque_
 RATE, PIN_VISCOUS = 250.0, 0.1  # Hz, N·m·s/rad
 RUBBING = WrongPRR(1, 0.0, 0.002, RATE, pin_viscous=PIN_VISCOUS)
 LAW = {"law": "tustin", "load": "normal", "motion": "model"}
-MACHINES = {"planar-3-prr": (0.004, 13), "three-loop-chain": (0.5, 18), "gough-stewart": (0.05, 10)}
+MACHINES = {"planar-3-prr": (0.004, 13), "gough-stewart": (0.05, 10)}
 
 
 @cache
