@@ -22,7 +22,7 @@ from stribeck.ident.model.dynamics import joint_origins
 # seeds of arms for which all of a campaign is planned; number 75 has shapes
 WHOLE = {2, 75}
 BOXED = 14  # an arm with a box and a short plan
-SEEDS = (0, 1, 2, 4, 5, 7, 9, 10, 11, 53, 75)  # half of them can be moved
+SEEDS = (0, 2, 4, 5, 7, 9, 10, 11, 75)  # half of them can be moved
 
 
 class TestRandomArms:

@@ -165,7 +165,7 @@ class TestWays:
             [model.joint(name).qposadr[0] for name in mechanism.names],
         )
         rng = np.random.default_rng(1)
-        start, target = rng.uniform(-3.0, 3.0, (2, 60, 4))
+        start, target = rng.uniform(-3.0, 3.0, (2, 30, 4))
         clear = ways_are_clear(arm, mechanism, start, target)
         near = []
         for begin, end in zip(start, target, strict=True):
@@ -175,7 +175,7 @@ class TestWays:
                 mujoco.mj_kinematics(model, data)
                 least = min(least, mujoco.mj_geomDistance(model, data, 0, 1, 2.0, None))
             near.append(least)
-        assert 10 <= clear.sum() <= 50
+        assert 5 <= clear.sum() <= 25
         assert (np.array(near)[clear] > 0.0).all()
         assert (np.array(near)[~clear] < GAP + 3e-3).all()
 
