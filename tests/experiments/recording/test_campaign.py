@@ -587,7 +587,8 @@ def test_the_budget_covers_all_motion_and_plans_depend_on_the_folder_only(
     with the plan of that pass.
     """
     monkeypatch.setattr(breakaway_ramps, "DWELLS", (0.5,))
-    out, budget, drive = tmp_path / "out", 125.0, Campaign.drive
+    monkeypatch.setattr(breakaway_ramps, "_RAMP_TIME", 8.0)
+    out, budget, drive = tmp_path / "out", 110.0, Campaign.drive
     options = CampaignOptions(
         ("turn",), seed=5, fit=PLAIN, warm_up=10.0, breakaway=True, budget=budget
     )
