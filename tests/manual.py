@@ -109,14 +109,15 @@ def run_page(
 
 def _command(line: str, parsed: bool, recorded: Recorded | None) -> str:
     """Run or parse one command and return its output."""
-    program, *words = shlex.split(line, comments=True)
-    assert program == "stribeck", line
+    name, *words = shlex.split(line, comments=True)
+    assert name == "stribeck", line
     arguments = []
     for word in words:
         arguments += sorted(map(str, Path().glob(word))) if "*" in word else [word]
     if parsed:
+        program = parser().make_context("stribeck", ["--version"], resilient_parsing=True)
         command = parser().commands[arguments[0]]
-        command.make_context(arguments[0], arguments[1:])
+        command.make_context(arguments[0], arguments[1:], parent=program)
         return ""
     if recorded and arguments[0] in SHARED and not Path(arguments[1]).exists():
         return copy_of(recorded, arguments)
