@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize.elementwise import find_root
 from scipy.special import ndtr
 
 from stribeck.ident.arrays import Array
@@ -29,7 +30,6 @@ _SPEEDS = 24  # number of speeds at which curves are compared
 _FAR = 9.0  # standard deviations within which a quantile is sought
 # part of the greatest weight below which a component is left out of quantiles
 _NOTHING = 1e-6
-_MOST_STEPS = 200  # of a search for roots; halving alone needs fewer
 
 
 @dataclass(frozen=True)
@@ -102,51 +102,18 @@ def _root(low: Array, high: Array, above: Callable[..., Array], *values: Array) 
     sign, the end nearer to zero.
 
     ``above(at, *values)`` has the shape of `at`, (M,); `values` have shape
-    (K, ...) and here (K, M). All roots are sought together: SciPy's search of many roots
-    spends most of its time outside of the function.
-
-    References
-    ----------
-    Chandrupatla, Advances in Engineering Software 28 (1997) 145.
+    (K, ...) and here (K, M).
     """
-    flat = [value.reshape(len(value), -1) for value in values]
-    first, second = low.ravel(), high.ravel()
-    at_first, at_second = above(first, *flat), above(second, *flat)
-    has_root = (at_first <= 0.0) & (at_second >= 0.0)
-    ends = np.where(at_second < 0.0, second, first)
-    part = np.full(first.shape, 0.5)
-    for _ in range(_MOST_STEPS):
-        at = first + part * (second - first)
-        here = above(at, *flat)
-        same = (here < 0.0) == (at_first < 0.0)
-        third, at_third = np.where(same, first, second), np.where(same, at_first, at_second)
-        second, at_second = np.where(same, second, first), np.where(same, at_second, at_first)
-        first, at_first = at, here
-        best = np.where(np.abs(at_second) < np.abs(at_first), second, first)
-        width = np.abs(second - first)
-        least = 2.0 * np.finfo(float).eps * np.abs(best) + np.finfo(float).tiny
-        if np.all((width <= 2.0 * least) | (at_first == 0.0) | (at_second == 0.0) | ~has_root):
-            break
-        part = _inverse_quadratic(first, second, third, at_first, at_second, at_third)
-        narrow = np.minimum(0.5, least / np.maximum(width, np.finfo(float).tiny))
-        part = np.clip(part, narrow, 1.0 - narrow)
-    return np.where(has_root, best, ends).reshape(low.shape)
+    shape, flat = low.shape, [value.reshape(len(value), -1) for value in values]
+    ends = low.ravel(), high.ravel()
+    every = np.arange(len(ends[0]))
 
+    def at_some(at: Array, some: NDArray[np.int_]) -> Array:
+        return above(at, *(value[:, some] for value in flat))
 
-def _inverse_quadratic(
-    first: Array, second: Array, third: Array, at_first: Array, at_second: Array, at_third: Array
-) -> Array:
-    """Return where inverse quadratic interpolation puts the root, as a part of the way from
-    `first` to `second`; one half where Chandrupatla's rule does not trust it.
-    """
-    with np.errstate(all="ignore"):
-        place = (first - second) / (third - second)
-        height = (at_first - at_second) / (at_third - at_second)
-        trusted = (height**2 < place) & ((1.0 - height) ** 2 < 1.0 - place)
-        of_third = at_first / (at_second - at_first) * at_third / (at_second - at_third)
-        of_second = at_first / (at_third - at_first) * at_second / (at_third - at_second)
-        part = of_third + (third - first) / (second - first) * of_second
-    return np.where(trusted & np.isfinite(part), part, 0.5)
+    found = find_root(at_some, ends, args=(every,))
+    nearest = np.where(at_some(ends[1], every) < 0.0, ends[1], ends[0])
+    return np.asarray(np.where(found.success, found.x, nearest)).reshape(shape)
 
 
 @dataclass(frozen=True)
