@@ -65,19 +65,6 @@ class Few:
 SMALL = Few(postures=3, speeds=4, swings=2)
 
 
-@contextmanager
-def empty_reports() -> Iterator[None]:
-    """Write reports without content: what nobody reads need not be drawn."""
-
-    def write(result: object, out: Path, notes: object) -> Path:
-        (out / "report.html").touch()
-        return out / "report.html"
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stribeck.experiments.fit_runs.write_report", write)
-        yield
-
-
 @dataclass(frozen=True)
 class Made:
     """What a command made.

@@ -17,7 +17,7 @@ from stribeck.ident.arm.arm_file import ArmFile
 from stribeck.ident.arm.load_mechanism import load_mechanism
 from stribeck.ident.log.run import arm_sha256
 from tests.messages import refusal_faults
-from tests.recorded import SMALL, Few, empty_reports
+from tests.recorded import SMALL, Few
 from tests.schemas import judge
 from tests.without_figures import without_figures
 
@@ -55,13 +55,6 @@ def make_plan() -> Callable[..., Plan]:
 def short() -> Iterator[None]:
     """Campaigns with few postures, for tests of other things than the plan."""
     with Few().used():
-        yield
-
-
-@pytest.fixture
-def no_report() -> Iterator[None]:
-    """Reports without content."""
-    with empty_reports():
         yield
 
 

@@ -235,7 +235,7 @@ class TestTorqueBasis:
             encoding="utf-8"
         )
 
-    @pytest.mark.usefixtures("brief", "no_report")
+    @pytest.mark.usefixtures("brief", "no_figures")
     @pytest.mark.slow
     def test_a_joint_without_a_scale_keeps_the_drives_torque_and_is_reported(
         self, cli, make_arm, tmp_path
@@ -273,7 +273,7 @@ class TestTorqueBasis:
 
 
 class TestRepeats:
-    @pytest.mark.usefixtures("brief", "no_report")
+    @pytest.mark.usefixtures("brief", "no_figures")
     @pytest.mark.slow
     def test_run_to_run_scatter_is_shown_beside_the_interval(self, cli, make_arm, tmp_path):
         arm = make_arm(

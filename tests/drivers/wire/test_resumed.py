@@ -21,7 +21,7 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.campaign_folder import campaign_runs
 from tests.drivers.canopen.canopen_probe import TEST_OBJECT, Probe
 from tests.experiments.recording.test_campaign import raw, whole_trips
-from tests.recorded import empty_reports
+from tests.without_figures import without_figures
 
 SHORT = ConstantSpeed(postures=1, speeds=5, spread=60.0, window_time=0.15, longest_stroke=1.0)
 CHANGES = {
@@ -48,7 +48,7 @@ def test_after_a_fault_and_a_reset_the_campaign_is_completed(drives, probe, tmp_
     arm, out, sample = drives.arm, tmp_path / "out", RunWriter.sample
 
     def campaign(resume=False):
-        with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SHORT)}), empty_reports():
+        with patch.dict(METHODS, {"whole-arm": (plan_constant_speed, SHORT)}), without_figures():
             return calibrate(arm, out, CampaignOptions(("turn",), fit=LAW), resume=resume)
 
     def hot(writer, *arguments):

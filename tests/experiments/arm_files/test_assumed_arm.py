@@ -137,7 +137,7 @@ class TestMissingLimits:
         assert cli("init", tmp_path / "two.xml").code == 0
         return tmp_path / "two.toml"
 
-    @pytest.mark.usefixtures("brief", "no_report")
+    @pytest.mark.usefixtures("brief", "no_figures")
     @pytest.mark.slow
     def test_an_unchanged_arm_file_of_init_is_calibrated(self, cli, file):
         before = file.read_bytes()

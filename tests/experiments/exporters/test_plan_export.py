@@ -190,7 +190,7 @@ def play(arm_path: Path, trajectory: Path, log: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_report")
+@pytest.mark.usefixtures("no_figures")
 def test_a_log_of_another_controller_gives_the_arms_friction(cli, arm, tmp_path, monkeypatch):
     suffix, method = ".csv", "whole-arm"
     make, options = METHODS[method][0], ConstantSpeed(postures=2, speeds=6, longest_stroke=4.0)

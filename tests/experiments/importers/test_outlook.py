@@ -16,7 +16,7 @@ from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.log.run import SIGNALS, load_run
 from stribeck.ident.model.dynamics import inverse_dynamics
 from tests.places import DATA, TEST_ARMS
-from tests.recorded import empty_reports
+from tests.without_figures import without_figures
 
 GOLDEN = DATA / "golden"
 SCALED = ("--torque-constant", "gravity", "--yes", "-o")
@@ -53,7 +53,7 @@ def known(make_arm, general, tmp_path_factory):
     arm = make_arm({"joints": {"turn": {"torque_constant": 0.04}}})
     np.savez(folder / "log.npz", t=t, q=q, current=tau / 4.0)
     campaign, out = str(folder / "campaign"), str(folder / "out")
-    with redirect_stdout(StringIO()) as printed, empty_reports():
+    with redirect_stdout(StringIO()) as printed, without_figures():
         assert (
             run(["import", str(folder / "log.npz"), "--arm", str(arm.path), *SCALED, campaign]) == 0
         )
@@ -82,7 +82,7 @@ class TestGeneralMotion:
             assert joints[name].values["coulomb"] == pytest.approx(coulomb, rel=0.02)
             assert joints[name].values["viscous"] == pytest.approx(viscous, rel=0.02)
 
-    @pytest.mark.usefixtures("no_report")
+    @pytest.mark.usefixtures("no_figures")
     @pytest.mark.slow
     def test_a_joint_without_gravity_does_not_stop_the_others(
         self, cli, arm, general, known, tmp_path

@@ -151,7 +151,7 @@ def test_a_run_without_strokes_is_refused(make_arm, make_plan, tmp_path):
         lowest_speeds(replace(run, record={**run.record, "plan": None}))
 
 
-@pytest.mark.usefixtures("no_report")
+@pytest.mark.usefixtures("no_figures")
 @pytest.mark.slow
 def test_a_campaign_after_a_search_has_no_stick_slip(make_arm, tmp_path, monkeypatch):
     monkeypatch.setattr(lowest_speed_search, "_TIME", 2.5)

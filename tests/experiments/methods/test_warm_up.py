@@ -184,7 +184,7 @@ def test_reaching_the_time_limit_is_reported(make_arm, tmp_path):
     assert "too short to tell whether friction had settled" in ended(run)
 
 
-@pytest.mark.usefixtures("brief", "no_report")
+@pytest.mark.usefixtures("brief", "no_figures")
 def test_the_command_line_warms_up_first(cli, make_arm):
     arm = make_arm({"driver": {"rate": 100.0}}).path
     outcome = cli(

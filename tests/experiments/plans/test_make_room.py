@@ -142,7 +142,7 @@ class TestCommand:
         )
         assert '"wanted": 1.7' in outcome.out
 
-    @pytest.mark.usefixtures("no_report")
+    @pytest.mark.usefixtures("no_figures")
     def test_calibrate_prints_lowered_speeds_and_continues(self, cli, make_arm, tmp_path):
         quick = {"turn": {"gear_ratio": 400.0, "rotor_inertia": 2.5e-6}}
         arm = make_arm(

@@ -45,7 +45,7 @@ from stribeck.ident.fit.joint.options import Options
 from stribeck.ident.log.campaign_folder import campaign_runs
 from stribeck.ident.log.run import EVENTS, RECORD, SAMPLES, arm_sha256, load_run
 from tests.places import ROOT
-from tests.recorded import empty_reports
+from tests.without_figures import without_figures
 
 ARMS = ROOT / "tests" / "arms"
 ROWS = 2_400  # about the number of samples of one pass
@@ -71,8 +71,8 @@ def quick(folder: Path) -> ArmFile:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_reports() -> Iterator[None]:
-    with empty_reports():
+def no_figures() -> Iterator[None]:
+    with without_figures():
         yield
 
 
