@@ -1,4 +1,6 @@
-"""Friction from set-points and positions of a servo, against logs that SciPy integrates."""
+"""Friction from set-points and positions of a servo, against logs that SciPy integrates,
+and against a real servo's.
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -8,7 +10,9 @@ import mujoco
 import numpy as np
 import pytest
 
+from benchmarks.real_logs import LOGS
 from benchmarks.servo_truth import ServoPendulum
+from benchmarks.servos import mean_error, xl330_runs
 from stribeck.ident.arm.arm_tables import Tool
 from stribeck.ident.calibration.calibration import Calibration
 from stribeck.ident.errors import FitError, InputError
@@ -207,3 +211,18 @@ def test_motion_that_was_fitted_proves_nothing(fitted):
     """`validate` judges only motion of a run of servos, so the rollout itself must refuse it."""
     with pytest.raises(InputError, match="was fitted to this run"):
         rollout(_run(fitted[1], 100.0, 0), fitted[0])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (LOGS / "xl330").is_dir(),
+    reason="the measured XL330 logs are no part of the project and missing beside it",
+)
+def test_a_real_servo_moves_as_simulated_at_a_gain_that_was_left_out(tmp_path):
+    """Fitted at the gains 100 and 200, simulated at 400 by MuJoCo. The best published parameters
+    are 69 mrad off in the mean.
+    """
+    runs = xl330_runs(tmp_path)
+    found = identify_servos([*runs[100], *runs[200]], "coulomb-viscous", "torque").calibration
+    assert len(runs[400]) == 4
+    assert mean_error(runs[400], found) < 0.045
